@@ -1,0 +1,140 @@
+"""The tables of tasks. Django owns schema, admin and reading; `journal` alone writes them.
+
+Bodies are `text` holding the JSON that is sent, not `jsonb`: U+0000 and numbers survive, and replies are spliced
+from stored text. Rows of Message and Event belong to a task without a foreign key constraint in the database: the
+journal writes them in the same statement that proves the task row, and checking each again costs a third of its speed.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from agents.models import Agent
+from protocol.states import TaskState
+
+
+class Task(models.Model):
+    """A task (§4.1.1) with its current status, and the claim of whoever runs it."""
+
+    State = models.IntegerChoices("State", [(s.name, s.number) for s in TaskState])
+
+    id = models.CharField(primary_key=True, max_length=36)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="tasks")
+    owner = models.CharField(max_length=120, help_text="The principal that sent the first message.")
+    context_id = models.CharField(max_length=255)
+    state = models.SmallIntegerField(choices=State.choices)
+    status = models.TextField(help_text="TaskStatus as JSON.")
+    status_at = models.DateTimeField()
+    metadata = models.TextField(null=True, help_text="JSON object, as the agent gave it.")
+    created_at = models.DateTimeField()
+
+    last_seq = models.IntegerField(default=0, help_text="seq of the newest event.")
+    message_count = models.IntegerField(default=0)
+    version = models.IntegerField(default=1, help_text="Raised by every write; writes name the version they build on.")
+
+    attempt = models.IntegerField(default=1, help_text="The run that may write. Raising it fences off older runs.")
+    worker = models.CharField(max_length=100, null=True, help_text="The process that runs the task now.")
+    lease_until = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    parent_id = models.CharField(max_length=36, null=True)
+    trace_id = models.CharField(max_length=64, null=True)
+    dialect = models.CharField(max_length=20, help_text="Binding and version of the call that created it.")
+    request = models.TextField(help_text="SendMessageRequest of the newest turn without its message, as JSON.")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["agent", "owner", "-status_at", "-id"], name="task_list"),
+            models.Index(fields=["agent", "owner", "context_id", "-status_at", "-id"], name="task_list_context"),
+            models.Index(fields=["agent", "owner", "state", "-status_at", "-id"], name="task_list_state"),
+            models.Index(fields=["-status_at", "-id"], name="task_recent"),
+            models.Index(
+                fields=["lease_until"],
+                name="task_unfinished",
+                condition=models.Q(state__in=[TaskState.SUBMITTED.number, TaskState.WORKING.number]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Message(models.Model):
+    """One entry of a task's history (§4.1.4), in the order of `position` (from 1)."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, db_constraint=False, related_name="messages", db_index=False)
+    position = models.IntegerField()
+    message_id = models.CharField(max_length=255)
+    role = models.SmallIntegerField()
+    body = models.TextField(help_text="Message as JSON.")
+    search = models.TextField(help_text="Plain text of the text parts.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["task", "position"], name="message_once")]
+
+    def __str__(self) -> str:
+        return self.message_id
+
+
+class Event(models.Model):
+    """The log of a task: what streams, webhooks and resumed readers are sent, in the order of `seq` (from 1).
+
+    Artifacts are their events: an append never rewrites what is there.
+    """
+
+    class Kind(models.IntegerChoices):
+        STATUS = 1
+        ARTIFACT = 2
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, db_constraint=False, related_name="events", db_index=False)
+    seq = models.IntegerField()
+    kind = models.SmallIntegerField(choices=Kind.choices)
+    body = models.TextField(help_text="TaskStatus or Artifact as JSON.")
+    metadata = models.TextField(null=True, help_text="JSON object of the event.")
+    artifact_id = models.CharField(max_length=255, null=True)
+    append = models.BooleanField(default=False)
+    last_chunk = models.BooleanField(default=False)
+    attempt = models.IntegerField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["task", "seq"], name="event_once")]
+
+    def __str__(self) -> str:
+        return f"{self.task_id}#{self.seq}"
+
+
+class Receipt(models.Model):
+    """A message that was accepted from a caller: the same one sent again finds its task here (§3.3.1)."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, db_index=False)
+    owner = models.CharField(max_length=120)
+    message_id = models.CharField(max_length=255)
+    task_id = models.CharField(max_length=36)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the request, told apart from another one with the same id.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent", "owner", "message_id"], name="receipt_once")]
+
+    def __str__(self) -> str:
+        return self.message_id
+
+
+class TaskCount(models.Model):
+    """How many tasks an owner has in a state, kept by a trigger on Task in several shards so that writers do not meet.
+
+    The sum over shards is exact; one row alone means nothing and may be negative.
+    """
+
+    agent_id = models.BigIntegerField()
+    owner = models.CharField(max_length=120)
+    state = models.SmallIntegerField()
+    shard = models.SmallIntegerField()
+    tasks = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent_id", "owner", "state", "shard"], name="task_count_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.owner} {self.state}"
