@@ -1,0 +1,1 @@
+"""Speed of the host beside the official SDK's server: `make bench`."""
