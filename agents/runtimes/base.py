@@ -1,4 +1,4 @@
-"""What runs behind an agent, and what the host gives it. One module or package per kind of agent stands beside this one."""
+"""What runs behind an agent, and what the host gives it. Beside it stands one module or package per kind of agent."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ class Updates(Protocol):
     data model forbids, and `asyncio.CancelledError` once the run was fenced off.
     """
 
-    async def status(
-        self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET
-    ) -> None:
+    async def status(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
         """Move the task to `state`."""
 
     async def artifact(

@@ -1,0 +1,109 @@
+"""Agents and API keys in memory, once per process.
+
+Every change of a row, by any path, is announced on the PostgreSQL channel `CHANNEL` by triggers; the process's listener
+answers with `reload`. A reload reads everything again: the tables are small, and what was missed once is not missed
+for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from agents.entries import AgentEntry, KeyEntry
+from agents.models import Agent, ApiKey
+from agents.runtimes.factory import RuntimeSlot
+from agents.threads import in_thread
+from protocol.errors import AgentNotFoundError
+
+__all__ = ["CHANNEL", "AgentEntry", "KeyEntry", "Registry"]
+
+CHANNEL = "a2a_agents"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One reading of the tables. It is replaced as a whole, so readers need no lock."""
+
+    enabled: dict[str, AgentEntry]
+    by_id: dict[int, AgentEntry]
+    keys: dict[str, KeyEntry]
+
+
+class Registry:
+    """What this process knows of agents and keys. Reading never touches the database.
+
+    `runs` names the execution ("web" or "worker") whose agents run in this process: their code is imported with each
+    load, so that no event loop waits for an import. Empty: code is imported when it is first run.
+    """
+
+    def __init__(self, runs: str = "") -> None:
+        self.runs = runs
+        self.used_keys: set[int] = set()
+        self._snapshot = Snapshot({}, {}, {})
+        self._lock = asyncio.Lock()
+        self._asked = 0
+        self._done = 0
+
+    def get(self, slug: str) -> AgentEntry:
+        """The enabled agent with this slug. Raises AgentNotFoundError, the same for unknown and disabled ones."""
+        try:
+            return self._snapshot.enabled[slug]
+        except KeyError:
+            raise AgentNotFoundError(slug) from None
+
+    def by_id(self, agent_id: int) -> AgentEntry | None:
+        """The agent with this primary key, also when it is disabled, so that its running tasks finish."""
+        return self._snapshot.by_id.get(agent_id)
+
+    def key(self, digest: str) -> KeyEntry | None:
+        """The enabled key with this SHA-256 (hex). Whether it has expired is for the caller to say."""
+        return self._snapshot.keys.get(digest)
+
+    def entries(self) -> list[AgentEntry]:
+        """The enabled agents by slug."""
+        return list(self._snapshot.enabled.values())
+
+    async def load(self) -> None:
+        """Read the tables. Reads that wait for each other become one."""
+        self._asked += 1
+        asked = self._asked
+        async with self._lock:
+            if self._done >= asked:
+                return
+            covers = self._asked
+            await in_thread(self.load_sync)
+            self._done = covers
+
+    async def reload(self) -> None:
+        """Read the tables again after a change. Entries that did not change stay the same objects."""
+        await self.load()
+
+    def load_sync(self) -> None:
+        """`load` for code without an event loop."""
+        snapshot = self._read()
+        self._snapshot = snapshot
+        for entry in snapshot.by_id.values():
+            if self.runs and entry.enabled and entry.execution == self.runs:
+                entry.slot.preload()
+
+    def _read(self) -> Snapshot:
+        with transaction.atomic():
+            agents = list(Agent.objects.prefetch_related("skills").order_by("slug"))
+            keys = list(ApiKey.objects.filter(enabled=True))
+        entries = [self._entry(agent) for agent in agents]
+        return Snapshot(
+            enabled={entry.slug: entry for entry in entries if entry.enabled},
+            by_id={entry.id: entry for entry in entries},
+            keys={key.digest: KeyEntry(key.pk, key.owner, key.expires_at) for key in keys},
+        )
+
+    def _entry(self, row: Agent) -> AgentEntry:
+        """The row's entry; the one held now where nothing changed, so that what others cache with it stays valid."""
+        held = self._snapshot.by_id.get(row.pk)
+        if held is not None and held.slot.serves(row.kind, row.executor):
+            entry = AgentEntry.of(row, list(row.skills.all()), held.slot)
+            return held if held == entry else entry
+        return AgentEntry.of(row, list(row.skills.all()), RuntimeSlot(row.slug, row.kind, row.executor))

@@ -1,0 +1,122 @@
+"""The SDK's protobuf messages as our structs, by hand. What no struct can hold raises InvalidAgentResponseError."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+
+import msgspec
+from a2a.types import a2a_pb2 as pb
+from google.protobuf.struct_pb2 import Struct, Value
+from msgspec import UNSET, Raw, UnsetType
+
+from protocol.errors import InvalidAgentResponseError
+from protocol.ids import new_id
+from protocol.model import Artifact, Message, Part, Role
+from protocol.states import TaskState
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+# Integers up to here are exact as doubles; larger ones may not be what the agent meant and stay in exponent form.
+EXACT = 2**53
+
+
+def read_state(number: int) -> TaskState:
+    """A state that an agent may report: any but UNSPECIFIED."""
+    try:
+        state = TaskState.from_number(number)
+    except KeyError:
+        state = TaskState.UNSPECIFIED
+    if state is TaskState.UNSPECIFIED:
+        raise InvalidAgentResponseError(f"The agent reported the unknown task state {number}.")
+    return state
+
+
+def read_message(message: pb.Message, task_id: str, context_id: str) -> Message:
+    """A message of the agent in a task and context, whatever ids it was made with. A missing id is made up."""
+    return Message(
+        message_id=message.message_id or new_id(),
+        role=Role.USER if message.role == pb.Role.ROLE_USER else Role.AGENT,
+        parts=_read_parts(message.parts, "message"),
+        context_id=context_id,
+        task_id=task_id,
+        metadata=_read_metadata(message),
+        extensions=list(message.extensions),
+        reference_task_ids=list(message.reference_task_ids),
+    )
+
+
+def read_artifact(artifact: pb.Artifact) -> Artifact:
+    """An artifact or a chunk of one."""
+    if not artifact.artifact_id:
+        raise InvalidAgentResponseError("The agent sent an artifact without an artifactId.")
+    return Artifact(
+        artifact_id=artifact.artifact_id,
+        parts=_read_parts(artifact.parts, "artifact"),
+        name=artifact.name,
+        description=artifact.description,
+        metadata=_read_metadata(artifact),
+        extensions=list(artifact.extensions),
+    )
+
+
+def read_part(part: pb.Part) -> Part:
+    """A part with its one content member (§4.1.6)."""
+    read = Part(
+        metadata=read_struct(part.metadata) if part.HasField("metadata") else UNSET,
+        filename=part.filename,
+        media_type=part.media_type,
+    )
+    match part.WhichOneof("content"):
+        case "text":
+            read.text = part.text
+        case "raw":
+            read.raw = b64encode(part.raw).decode()
+        case "url":
+            read.url = part.url
+        case "data":
+            read.data = Raw(msgspec.json.encode(_read_value(part.data)))
+        case _:
+            raise InvalidAgentResponseError("The agent sent a part without content.")
+    return read
+
+
+def read_struct(struct: Struct) -> Raw:
+    """A Struct as JSON text. Whole numbers have no `.0`."""
+    return Raw(msgspec.json.encode(_read_fields(struct)))
+
+
+def _read_parts(parts: list[pb.Part], where: str) -> list[Part]:
+    if not parts:
+        raise InvalidAgentResponseError(f"The agent sent {where} parts that are empty.")
+    return [read_part(part) for part in parts]
+
+
+def _read_metadata(holder: pb.Message | pb.Artifact) -> Raw | UnsetType:
+    return read_struct(holder.metadata) if holder.HasField("metadata") else UNSET
+
+
+def _read_fields(struct: Struct) -> dict[str, Json]:
+    return {name: _read_value(value) for name, value in struct.fields.items()}
+
+
+def _read_value(value: Value) -> Json:
+    match value.WhichOneof("kind"):
+        case "string_value":
+            return value.string_value
+        case "number_value":
+            return _read_number(value.number_value)
+        case "bool_value":
+            return value.bool_value
+        case "struct_value":
+            return _read_fields(value.struct_value)
+        case "list_value":
+            return [_read_value(item) for item in value.list_value.values]
+        case _:
+            return None
+
+
+def _read_number(number: float) -> int | float:
+    if not math.isfinite(number):
+        raise InvalidAgentResponseError("The agent sent a number that JSON cannot hold.")
+    return int(number) if number.is_integer() and abs(number) <= EXACT else number
