@@ -1,15 +1,21 @@
-"""Every setting, read from the environment with a type and a loud error.
+"""Every setting, read from the environment with a type and a loud error. `X_FILE` names a file that holds X.
 
-`manage.py up` fills in what the embedded services decide (DATABASE_URL, BROKER_URL).
+Without DATABASE_URL and BROKER_URL they are those of the services that `manage.py up` starts for this DATA_DIR.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import secrets
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from a2a_host.services.layout import Layout
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -18,19 +24,39 @@ env = environ.FileAwareEnv()
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = env.int("PORT", default=8000)
 GRPC_PORT = env.int("GRPC_PORT", default=50051)
-DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
+DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / ".data").resolve()
+LAYOUT = Layout(DATA_DIR)
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
-TRUSTED_PROXIES = [
-    ipaddress.ip_network(n) for n in env.list("TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])
-]
+if PUBLIC_URL and urlsplit(PUBLIC_URL).scheme not in ("http", "https"):
+    raise ImproperlyConfigured(f"PUBLIC_URL must start with http:// or https://, got {PUBLIC_URL}")
+TRUSTED_PROXIES = [ipaddress.ip_network(n) for n in env.list("TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])]
 AGENTS_DIR = env.str("AGENTS_DIR", default="")
-if AGENTS_DIR and AGENTS_DIR not in sys.path:
-    sys.path.insert(0, AGENTS_DIR)
+if AGENTS_DIR:
+    AGENTS_DIR = str(Path(AGENTS_DIR).resolve())
+    if not Path(AGENTS_DIR).is_dir():
+        raise ImproperlyConfigured(f"AGENTS_DIR is not a folder: {AGENTS_DIR}")
+    if AGENTS_DIR not in sys.path:
+        sys.path.append(AGENTS_DIR)
+
 
 # --- Django --------------------------------------------------------------------------------
-SECRET_KEY = env.str("SECRET_KEY", default="insecure-key-for-management-commands-only")
+def _secret_key() -> str:
+    """The key that `manage.py up` keeps in DATA_DIR, else one for this process alone: never one that others know."""
+    try:
+        return LAYOUT.secret_key.read_text().strip()
+    except OSError:
+        return secrets.token_urlsafe(50)
+
+
+SECRET_KEY = env.str("SECRET_KEY", default="") or _secret_key()
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+if PUBLIC_URL:
+    _public = urlsplit(PUBLIC_URL)
+    ALLOWED_HOSTS.append(_public.hostname or "")
+    CSRF_TRUSTED_ORIGINS.append(f"{_public.scheme}://{_public.netloc}")
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
 INSTALLED_APPS = [
     "daphne",
     "unfold",
@@ -74,18 +100,63 @@ TEMPLATES = [
         },
     },
 ]
-DATABASES = {
-    "default": env.db_url("DATABASE_URL", default="postgresql://a2a@127.0.0.1:5432/a2a")
-    | {"CONN_HEALTH_CHECKS": True}
-}
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+
+# --- database ------------------------------------------------------------------------------
+def _database(url: str) -> dict[str, Any]:
+    """Django's settings of a PostgreSQL URL; the host of a socket may be in its query, as libpq writes it."""
+    database: dict[str, Any] = environ.Env.db_url_config(url)
+    if database.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
+    options = database.setdefault("OPTIONS", {})
+    database["HOST"] = options.pop("host", database["HOST"])
+    database["PORT"] = options.pop("port", database["PORT"])
+    options.setdefault("connect_timeout", 10)
+    return database
+
+
+EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
+DATABASE_URL = env.str("DATABASE_URL", default="") or LAYOUT.database_url
+DATABASES = {"default": _database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
+
+# --- static files: served from the packages that bring them; collectstatic is for those with a server of their own
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = env.str("STATIC_ROOT", default="") or None
 STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
 LOGIN_URL = "admin:login"
 
-# --- Celery --------------------------------------------------------------------------------
-BROKER_URL = env.str("BROKER_URL", default="redis://127.0.0.1:6379/0")
+# --- Celery: its messages are doorbells, the work and its state are rows ----------------------
+EMBEDDED_BROKER = not env.str("BROKER_URL", default="")
+BROKER_URL = env.str("BROKER_URL", default="") or LAYOUT.broker_url
+CELERY_BROKER_URL = BROKER_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = TIME_ZONE
+
+# --- logging: to standard error, which `manage.py up` keeps in DATA_DIR/logs -------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        name: {"level": LOG_LEVEL} for name in ("protocol", "agents", "tasks_app", "a2a_host", "celery.worker")
+    },
+}

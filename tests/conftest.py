@@ -1,0 +1,87 @@
+"""One embedded PostgreSQL and one Valkey for the whole suite, in a folder of its own; nothing of the machine is used.
+
+Their addresses follow from DATA_DIR, so they are set here, before Django reads its settings, and the servers start with
+the first test that needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+import pytest
+from django.conf import settings
+
+_OURS = (
+    *("DATABASE_URL", "BROKER_URL", "PUBLIC_URL", "AGENTS_DIR", "HOST", "PORT", "GRPC_PORT", "DEBUG", "STATIC_ROOT"),
+    *("ALLOWED_HOSTS", "TRUSTED_PROXIES", "CSRF_TRUSTED_ORIGINS", "LOG_LEVEL"),
+)
+
+
+def _set_up() -> Path:
+    """Point the settings at a new folder, whatever the caller's environment says, and load them."""
+    if settings.configured:
+        raise pytest.UsageError(
+            "Unset DJANGO_SETTINGS_MODULE: tests/conftest.py sets it once the services have a place."
+        )
+    for name in _OURS:
+        os.environ.pop(name, None)
+    folder = Path(tempfile.mkdtemp(prefix="a2a-host-tests-"))
+    folder.chmod(0o711)
+    os.environ |= {
+        "DATA_DIR": str(folder),
+        "SECRET_KEY": "only for tests",
+        "DJANGO_SETTINGS_MODULE": "a2a_host.settings",
+    }
+    django.setup()
+    return folder
+
+
+_FOLDER = _set_up()
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The suite's PostgreSQL 18: its DATABASE_URL. Tests of the ORM need only `db`."""
+    from a2a_host.services.accounts import service_account
+    from a2a_host.services.postgres import postgres_service, wait_for_postgres
+    from a2a_host.services.processes import Process
+
+    layout = settings.LAYOUT
+    process = Process(postgres_service(layout, service_account(layout.postgres_data), durable=False))
+    try:
+        wait_for_postgres(layout, process)
+        yield settings.DATABASE_URL
+    finally:
+        process.ask_to_stop()
+        process.wait(5) or process.kill()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """The suite's Valkey: its BROKER_URL."""
+    from a2a_host.services.accounts import service_account
+    from a2a_host.services.processes import Process
+    from a2a_host.services.valkey import valkey_service, wait_for_valkey
+
+    layout = settings.LAYOUT
+    process = Process(valkey_service(layout, service_account(layout.postgres_data)))
+    try:
+        wait_for_valkey(layout, process)
+        yield settings.BROKER_URL
+    finally:
+        process.ask_to_stop()
+        process.wait(5) or process.kill()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(postgres: str) -> None:
+    """pytest-django calls this before it makes the test database."""
