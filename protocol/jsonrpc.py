@@ -1,0 +1,116 @@
+"""The envelope of JSON-RPC 2.0 (§9.3)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+from msgspec import DecodeError, Raw, Struct, ValidationError
+
+from protocol.errors import EnvelopeError, InvalidParamsError, ParseError
+from protocol.json_text import explain, is_null
+
+# An id comes back in every event of a stream, so a huge one would multiply.
+ID_MAX_BYTES = 4096
+
+
+class Envelope(Struct, gc=False):
+    """A request. `id` is the JSON of the id byte for byte, None if there is none; `params` None if there are none.
+
+    The shape of `params` is left to `protocol.codec.decode`: an unknown method is told before wrong parameters.
+    """
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: Raw | None = None
+    params: Raw | None = None
+
+    @property
+    def notification(self) -> bool:
+        """Whether no reply is wanted (JSON-RPC 2.0 §4.1). An explicit null is an id."""
+        return self.id is None
+
+
+_decoder = msgspec.json.Decoder(Envelope)
+_members_decoder = msgspec.json.Decoder(dict[str, Raw])
+_any_decoder = msgspec.json.Decoder(Raw)
+_NOT_AN_OBJECT = "The request must be one object; batches are not supported."
+
+
+def decode_envelope(body: bytes) -> Envelope:
+    """The envelope of a request body.
+
+    Raises ParseError for what is not JSON, EnvelopeError (with the id to reply with) for what is not a request.
+    """
+    try:
+        envelope = _decoder.decode(body)
+    except (DecodeError, RecursionError):
+        return _tolerant(body)
+    if envelope.method and (envelope.id is None or _plain_id(envelope.id)):
+        return envelope
+    return _tolerant(body)
+
+
+def _plain_id(raw: Raw) -> bool:
+    text = bytes(raw)
+    if len(text) > ID_MAX_BYTES:
+        return False
+    if text[0] == 0x22:
+        return text.isascii() and b"\\" not in text
+    return text.isdigit() or text == b"null"
+
+
+def _tolerant(body: bytes) -> Envelope:
+    """Accepts the rest, or finds the error and the id that goes with it."""
+    members = _members(body)
+    id = members.get("id")
+    if id is not None and not _valid_id(bytes(id)):
+        raise EnvelopeError("The id must be a string, an integer or null.")
+    if _text(members.get("jsonrpc")) != "2.0":
+        raise EnvelopeError('The member jsonrpc must be "2.0".', id)
+    method = _text(members.get("method"))
+    if not method:
+        raise EnvelopeError("The method must be a non-empty string.", id)
+    params = members.get("params")
+    if params is not None and is_null(params):
+        params = None
+    return Envelope(jsonrpc="2.0", method=method, id=id, params=params)
+
+
+def _members(body: bytes) -> dict[str, Raw]:
+    try:
+        text = _any_decoder.decode(body)
+        return _members_decoder.decode(text)
+    except ValidationError:
+        raise EnvelopeError(_NOT_AN_OBJECT) from None
+    except RecursionError:
+        raise ParseError("The JSON is nested too deep.") from None
+    except DecodeError:
+        return _members_with_surrogates(body)
+
+
+def _members_with_surrogates(body: bytes) -> dict[str, Raw]:
+    """The members of JSON that only has lone surrogates against it: they are the fault of a parameter, not of JSON."""
+    fault = explain(body)
+    if not isinstance(fault, InvalidParamsError):
+        raise fault from None
+    value: Any = json.loads(body)
+    if not isinstance(value, dict):
+        raise EnvelopeError(_NOT_AN_OBJECT) from None
+    return {name: Raw(json.dumps(member).encode()) for name, member in value.items()}
+
+
+def _valid_id(text: bytes) -> bool:
+    if len(text) > ID_MAX_BYTES:
+        return False
+    if text.startswith(b'"'):
+        return _text(Raw(text)) is not None
+    return text == b"null" or text.removeprefix(b"-").isdigit()
+
+
+def _text(raw: Raw | None) -> str | None:
+    try:
+        return None if raw is None else msgspec.json.decode(raw, type=str)
+    except DecodeError:
+        return None
