@@ -35,7 +35,7 @@ _EXACT_MAX = 2.0**53
 
 
 def decode(kind: type[T], data: bytes | Raw | None, path: Mapping[str, str] | None = None) -> T:
-    """The struct in received JSON, fully validated. No data at all reads as `{}`.
+    """The struct in received JSON, fully validated. No data at all, or null, reads as `{}`.
 
     `path` holds the values that came in the path of the URL, by JSON name; they win over the body.
     `Raw` fields of the result are views of `data`. Raises ParseError or InvalidParamsError, whose fields are relative

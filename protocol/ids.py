@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 import time
 
@@ -21,7 +21,7 @@ def new_id() -> str:
     Ids cannot be guessed from each other: an open agent's tasks are reached by their id alone.
     """
     global _last
-    entropy = secrets.randbits(_RANDOM_BITS)
+    entropy = int.from_bytes(os.urandom(10), "big") >> (80 - _RANDOM_BITS)
     fresh = (time.time_ns() // 1_000_000) << _RANDOM_BITS | entropy
     with _lock:
         # RFC 9562 §6.2, method 2: within a millisecond (or when the clock went back) count on by a random step.
@@ -31,5 +31,6 @@ def new_id() -> str:
 
 def _text(value: int) -> str:
     high, low = value >> 62, value & _LOW_MASK
-    digits = f"{(high >> 12) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low:032x}"
+    number = (high >> 12) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low
+    digits = number.to_bytes(16, "big").hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

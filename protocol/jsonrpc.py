@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import DecodeError, Raw, Struct, ValidationError
+from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, ValidationError
 
 from protocol.errors import EnvelopeError, InvalidParamsError, ParseError
-from protocol.json_text import explain, is_null
+from protocol.json_text import explain
 
 # An id comes back in every event of a stream, so a huge one would multiply.
 ID_MAX_BYTES = 4096
@@ -21,10 +22,9 @@ class Envelope(Struct, gc=False):
     The shape of `params` is left to `protocol.codec.decode`: an unknown method is told before wrong parameters.
     """
 
-    jsonrpc: Literal["2.0"]
+    id: Raw | None
     method: str
-    id: Raw | None = None
-    params: Raw | None = None
+    params: Raw | None
 
     @property
     def notification(self) -> bool:
@@ -32,7 +32,19 @@ class Envelope(Struct, gc=False):
         return self.id is None
 
 
-_decoder = msgspec.json.Decoder(Envelope)
+class _Plain(Struct, gc=False):
+    """The usual spelling. Unknown members are ignored."""
+
+    jsonrpc: Literal["2.0"]
+    method: Annotated[str, Meta(min_length=1)]
+    id: Raw | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+
+
+# Positive integers and strings without escapes need no second look.
+_PLAIN_ID = re.compile(rb'"[ !#-\[\]-~]{0,255}"|[0-9]{1,255}|null')
+
+_decoder = msgspec.json.Decoder(_Plain)
 _members_decoder = msgspec.json.Decoder(dict[str, Raw])
 _any_decoder = msgspec.json.Decoder(Raw)
 _NOT_AN_OBJECT = "The request must be one object; batches are not supported."
@@ -44,21 +56,13 @@ def decode_envelope(body: bytes) -> Envelope:
     Raises ParseError for what is not JSON, EnvelopeError (with the id to reply with) for what is not a request.
     """
     try:
-        envelope = _decoder.decode(body)
+        plain = _decoder.decode(body)
     except (DecodeError, RecursionError):
         return _tolerant(body)
-    if envelope.method and (envelope.id is None or _plain_id(envelope.id)):
-        return envelope
-    return _tolerant(body)
-
-
-def _plain_id(raw: Raw) -> bool:
-    text = bytes(raw)
-    if len(text) > ID_MAX_BYTES:
-        return False
-    if text[0] == 0x22:
-        return text.isascii() and b"\\" not in text
-    return text.isdigit() or text == b"null"
+    id, params = plain.id, plain.params
+    if id is UNSET or params is UNSET or not _PLAIN_ID.fullmatch(id):
+        return _tolerant(body)
+    return Envelope(id, plain.method, params)
 
 
 def _tolerant(body: bytes) -> Envelope:
@@ -72,10 +76,7 @@ def _tolerant(body: bytes) -> Envelope:
     method = _text(members.get("method"))
     if not method:
         raise EnvelopeError("The method must be a non-empty string.", id)
-    params = members.get("params")
-    if params is not None and is_null(params):
-        params = None
-    return Envelope(jsonrpc="2.0", method=method, id=id, params=params)
+    return Envelope(id, method, members.get("params"))
 
 
 def _members(body: bytes) -> dict[str, Raw]:

@@ -47,12 +47,14 @@ _ITEMS = msgspec.json.Decoder(list[Raw])
 
 
 def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = None) -> T:
-    """The struct in a JSON text; no text at all is an empty object.
+    """The struct in a JSON text; no text at all, or null, is an empty object.
 
     `given` holds values known from elsewhere (the path of a URL), by either name; they win.
     Raises ParseError for what is not JSON, InvalidParamsError for what is not a `kind`.
     """
-    text = bytes(data) or b"{}"
+    text = bytes(data)
+    if text in (b"", b"null"):
+        text = b"{}"
     out = Violations()
     members = _root_members(text, out)
     reader: StructReader[T] = struct_reader(kind)

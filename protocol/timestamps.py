@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 _RFC_3339 = re.compile(
@@ -12,13 +13,12 @@ _RFC_3339 = re.compile(
 
 def now() -> datetime:
     """The time in UTC, cut to the milliseconds that are printed: what is stored equals what a caller saw."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
 
 def print_timestamp(moment: datetime) -> str:
     """`2025-10-28T10:30:00.000Z` of an aware datetime."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return moment.astimezone(UTC).isoformat("T", "milliseconds")[:-6] + "Z"
 
 
 def parse_timestamp(text: str) -> datetime:
