@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import uvloop
 
@@ -115,8 +116,7 @@ class Caller(asyncio.Protocol):
         self._first_event_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not registered as one
         self._next()
 
     def data_received(self, data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import uvloop
 
@@ -48,9 +49,8 @@ class Subscriber(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._raw)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own class is not registered as one
+        self._transport.write(self._raw)
 
     def data_received(self, data: bytes) -> None:
         try:
