@@ -16,6 +16,9 @@ from msgspec import UNSET, Meta, UnsetType, field
 from protocol.errors import Violation
 from protocol.model import JsonObject, Text, Wire
 
+# For a field that is itself called list.
+Strings = list[str]
+
 
 class AgentInterface(Wire, kw_only=True):
     """A URL, its binding (`JSONRPC`, `HTTP+JSON`, `GRPC`) and the protocol version there, as `1.0` (§4.4.6)."""
@@ -54,7 +57,7 @@ class AgentCapabilities(Wire, kw_only=True):
 class StringList(Wire, kw_only=True):
     """Scopes of one security requirement."""
 
-    values: list[str] = field(default_factory=list, name="list")
+    list: Strings = field(default_factory=list)
 
 
 class SecurityRequirement(Wire, kw_only=True):

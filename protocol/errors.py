@@ -12,6 +12,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+# What a caller sent is repeated in errors up to here.
+_ECHO_MAX = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -114,10 +117,10 @@ class VersionNotSupportedError(A2AError):
     reason = "VERSION_NOT_SUPPORTED"
 
     def __init__(self, version: str, supported: Collection[str]) -> None:
-        shown = ", ".join(supported)
+        version, known = version[:_ECHO_MAX], ", ".join(supported)
         super().__init__(
-            f"Version {version!r} of the protocol is not supported; supported: {shown}.",
-            {"version": version, "supportedVersions": shown},
+            f"Version {version!r} of the protocol is not supported; supported: {known}.",
+            {"version": version, "supportedVersions": known},
         )
 
 
@@ -151,7 +154,7 @@ class MethodNotFoundError(A2AError):
     reason = "METHOD_NOT_FOUND"
 
     def __init__(self, method: str) -> None:
-        super().__init__(metadata={"method": method[:100]})
+        super().__init__(metadata={"method": method[:_ECHO_MAX]})
 
 
 class InvalidParamsError(A2AError):
@@ -196,7 +199,7 @@ class AgentNotFoundError(A2AError):
     reason = "AGENT_NOT_FOUND"
 
     def __init__(self, slug: str) -> None:
-        super().__init__(metadata={"agent": slug})
+        super().__init__(metadata={"agent": slug[:_ECHO_MAX]})
 
 
 class RequestTooLargeError(A2AError):
@@ -215,7 +218,7 @@ class UnsupportedMediaTypeError(A2AError):
     reason = "UNSUPPORTED_MEDIA_TYPE"
 
     def __init__(self, content_type: str) -> None:
-        super().__init__(metadata={"contentType": content_type})
+        super().__init__(metadata={"contentType": content_type[:_ECHO_MAX]})
 
 
 class RouteNotFoundError(A2AError):
@@ -224,7 +227,7 @@ class RouteNotFoundError(A2AError):
     reason = "NOT_FOUND"
 
     def __init__(self, path: str) -> None:
-        super().__init__(metadata={"path": path})
+        super().__init__(metadata={"path": path[:_ECHO_MAX]})
 
 
 class MethodNotAllowedError(A2AError):

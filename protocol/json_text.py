@@ -6,18 +6,21 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from protocol.errors import A2AError, InvalidParamsError, ParseError, Violation
+from protocol.violations import VIOLATIONS_MAX
 
 # Levels of arrays and objects, counted from the request.
 DEPTH_MAX = 100
+TOO_DEEP = f"The JSON is nested deeper than {DEPTH_MAX} levels."
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# Possessive, and content with the end of the text for a closing quote: linear in hostile text too.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 # Opening brackets become +1, closing ones -1 as signed bytes; all else is deleted.
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _OTHERS = bytes(set(range(256)) - set(b"[]{}"))
@@ -27,12 +30,12 @@ _TOO_MANY_DIGITS = b"0" * 309
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def too_deep(text: bytes) -> bool:
-    """Whether valid JSON nests deeper than DEPTH_MAX."""
-    if text.count(b"[") + text.count(b"{") <= DEPTH_MAX:
+def too_deep(text: bytes, limit: int = DEPTH_MAX) -> bool:
+    """Whether JSON nests deeper than `limit`. Of malformed JSON, whether the part before the fault does."""
+    if text.count(b"[") + text.count(b"{") <= limit:
         return False
     brackets = _STRING.sub(b"", text).translate(_STEPS, _OTHERS)
-    return max(accumulate(memoryview(brackets).cast("b")), default=0) > DEPTH_MAX
+    return max(accumulate(memoryview(brackets).cast("b")), default=0) > limit
 
 
 def value_fault(text: bytes) -> str | None:
@@ -56,15 +59,16 @@ def one_line(text: bytes) -> bytes:
 
 def explain(text: bytes) -> A2AError:
     """Why msgspec could not read `text`: not JSON at all, or JSON whose strings are no Unicode text."""
+    if too_deep(text):
+        return ParseError(TOO_DEEP)
     try:
         value = json.loads(text.decode(), parse_constant=_finite, parse_int=_finite)
-    except RecursionError:
-        return ParseError("The JSON is nested too deep.")
     except UnicodeDecodeError:
         return ParseError("The JSON is not encoded in UTF-8.")
     except ValueError:
         return ParseError()
-    violations = [Violation(path, "holds a lone surrogate") for path in lone_surrogates(value, "")]
+    paths = islice(lone_surrogates(value, ""), VIOLATIONS_MAX)
+    violations = [Violation(path, "holds a lone surrogate") for path in paths]
     return InvalidParamsError(violations) if violations else ParseError()
 
 

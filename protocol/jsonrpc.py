@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, ValidationError
 
 from protocol.errors import EnvelopeError, InvalidParamsError, ParseError
-from protocol.json_text import explain
+from protocol.json_text import DEPTH_MAX, TOO_DEEP, explain, too_deep
 
 # An id comes back in every event of a stream, so a huge one would multiply.
 ID_MAX_BYTES = 4096
@@ -80,13 +80,13 @@ def _tolerant(body: bytes) -> Envelope:
 
 
 def _members(body: bytes) -> dict[str, Raw]:
+    # The limit counts from the parameters.
+    if too_deep(body, DEPTH_MAX + 1):
+        raise ParseError(TOO_DEEP)
     try:
-        text = _any_decoder.decode(body)
-        return _members_decoder.decode(text)
+        return _members_decoder.decode(_any_decoder.decode(body))
     except ValidationError:
         raise EnvelopeError(_NOT_AN_OBJECT) from None
-    except RecursionError:
-        raise ParseError("The JSON is nested too deep.") from None
     except DecodeError:
         return _members_with_surrogates(body)
 

@@ -31,7 +31,7 @@ from msgspec.inspect import (
 )
 
 from protocol.errors import ParseError
-from protocol.json_text import explain, is_null, join, too_deep
+from protocol.json_text import TOO_DEEP, explain, is_null, join, too_deep
 from protocol.model import Wire
 from protocol.rules import check_rules
 from protocol.scalars import ABSENT, Reader, scalar_reader
@@ -72,15 +72,13 @@ def finish(reader: StructReader[T], members: Members, out: Violations) -> T:
 
 
 def _root_members(text: bytes, out: Violations) -> Members:
+    if too_deep(text):
+        raise ParseError(TOO_DEEP)
     try:
         _ANY.decode(text)
         text.decode()
     except (DecodeError, UnicodeDecodeError):
         raise explain(text) from None
-    except RecursionError:
-        raise ParseError("The JSON is nested too deep.") from None
-    if too_deep(text):
-        raise ParseError("The JSON is nested too deep.")
     try:
         return _MEMBERS.decode(text)
     except ValidationError:

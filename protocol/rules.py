@@ -48,12 +48,13 @@ def plain_send_message(request: SendMessageRequest, data: bytes | Raw) -> bool:
     objects = [message.metadata, request.metadata]
     values: list[Raw] = []
     for part in message.parts:
-        if part.text is UNSET or part.raw is not part.url or part.data is not part.metadata:
-            if not _plain_content(part):
-                return False
-            objects.append(part.metadata)
-            if part.data is not UNSET:
-                values.append(part.data)
+        if part.text is not UNSET and part.raw is UNSET and part.url is UNSET and part.data is part.metadata is UNSET:
+            continue
+        if not _plain_content(part):
+            return False
+        objects.append(part.metadata)
+        if part.data is not UNSET:
+            values.append(part.data)
     return _plain_json(objects, values, data)
 
 

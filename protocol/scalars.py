@@ -117,7 +117,7 @@ def _integer_reader(kind: IntType) -> Reader:
     lowest, highest = kind.ge or 0, kind.le
 
     def read(raw: Raw, path: str, out: Violations) -> Any:
-        number = _integer(_source(raw))
+        number = _integer(raw)
         if number is None or number < lowest or (highest is not None and number > highest):
             return out.add(path, f"must be an integer from {lowest} to {highest}, got {shown(_source(raw))}")
         return number
@@ -125,10 +125,10 @@ def _integer_reader(kind: IntType) -> Reader:
     return read
 
 
-def _integer(source: str) -> int | None:
+def _integer(raw: Raw) -> int | None:
     """The integer of a JSON number or of a string of digits (ProtoJSON int32)."""
-    quoted = source.startswith('"')
-    digits = source.strip('"')
+    quoted = _is_text(raw)
+    digits = _TEXT.decode(raw) if quoted else _source(raw)
     if len(digits) > 20:
         return None
     if _INTEGER.fullmatch(digits):
@@ -147,17 +147,16 @@ def _enum_reader(kind: type[Any]) -> Reader:
     allowed = ", ".join(numbered[1:])
 
     def read(raw: Raw, path: str, out: Violations) -> Any:
-        source = _source(raw)
-        name = source[1:-1] if source.startswith('"') else _name_at(numbered, source)
+        name = _TEXT.decode(raw) if _is_text(raw) else _name_at(numbered, raw)
         if name == unspecified:
             return ABSENT
-        return names.get(name) or out.add(path, f"must be one of {allowed}, got {shown(source)}")
+        return names.get(name) or out.add(path, f"must be one of {allowed}, got {shown(_source(raw))}")
 
     return read
 
 
-def _name_at(numbered: list[str], source: str) -> str:
-    number = _integer(source)
+def _name_at(numbered: list[str], raw: Raw) -> str:
+    number = _integer(raw)
     return numbered[number] if number is not None and 0 <= number < len(numbered) else ""
 
 
@@ -174,6 +173,10 @@ def _read_object(raw: Raw, path: str, out: Violations) -> Any:
     if not is_object(raw):
         return out.add(path, "must be an object")
     return _read_json(raw, path, out)
+
+
+def _is_text(raw: Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b'"'
 
 
 def _source(raw: Raw) -> str:
