@@ -1,0 +1,32 @@
+"""The ASGI application: A2A paths go straight to their bindings, everything else to Django."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
+
+from django.core.asgi import get_asgi_application
+
+django_application = get_asgi_application()
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.urls import re_path
+
+from a2a_host.bindings.health import serve_health
+from a2a_host.bindings.router import serve_agent
+from a2a_host.lifespan import serve_lifespan
+
+application: Any = ProtocolTypeRouter(
+    {
+        "http": URLRouter(
+            [
+                re_path(r"^agents/(?P<slug>[^/]+)(?P<rest>/.*)?$", serve_agent),
+                re_path(r"^healthz$", serve_health),
+                re_path(r"", django_application),
+            ]
+        ),
+        "lifespan": serve_lifespan,
+    }
+)

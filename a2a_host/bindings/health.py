@@ -1,0 +1,19 @@
+"""GET /healthz: whether this process serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a_host.bindings.http import JSON, respond
+from tasks_app.host import get_host
+
+
+async def serve_health(scope: Any, receive: Any, send: Any) -> None:
+    """200 when the process has its database, 503 when not. Answers `{"status":"ok"}`."""
+    try:
+        host = await get_host()
+        await host.store.query("SELECT 1", [])
+    except Exception:
+        await respond(send, 503, b'{"status":"unavailable"}', JSON)
+    else:
+        await respond(send, 200, b'{"status":"ok"}', JSON)

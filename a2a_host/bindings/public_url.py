@@ -1,0 +1,46 @@
+"""The address that callers use: PUBLIC_URL, or what the request says of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+# A host name or address with an optional port; anything else in Host is nobody's address.
+_HOST = re.compile(rb"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+
+
+def base_url(scope: Any) -> str:
+    """Such as `https://api.example.com`, without a slash at the end.
+
+    Without PUBLIC_URL it is the request's Host; X-Forwarded-Proto and X-Forwarded-Host count from trusted proxies only.
+    """
+    if settings.PUBLIC_URL:
+        return str(settings.PUBLIC_URL)
+    headers = dict(scope["headers"])
+    scheme, host = str(scope["scheme"]), headers.get(b"host", b"")
+    if is_trusted_proxy((scope.get("client") or ("", 0))[0]):
+        proto = _first(headers.get(b"x-forwarded-proto", b"")).lower()
+        if proto in (b"http", b"https"):
+            scheme = proto.decode()
+        host = _first(headers.get(b"x-forwarded-host", b"")) or host
+    if not _HOST.fullmatch(host):
+        host = f"{settings.HOST}:{settings.PORT}".encode()
+    return f"{scheme}://{host.decode()}"
+
+
+def _first(value: bytes) -> bytes:
+    return value.partition(b",")[0].strip()
+
+
+@lru_cache(maxsize=1024)
+def is_trusted_proxy(address: str) -> bool:
+    """Whether a peer may speak for the address that callers used (TRUSTED_PROXIES)."""
+    try:
+        peer = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(peer in network for network in settings.TRUSTED_PROXIES)

@@ -1,0 +1,46 @@
+"""The HTTP+JSON binding (§11): Django REST framework's views, called from the ASGI router without Django's handler."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http.response import HttpResponseBase
+
+from a2a_host.bindings.http import ClientGone, Headers, read_body, respond
+from a2a_host.bindings.rest.framework import EventStreamResponse
+from a2a_host.bindings.rest.routes import find_view
+from a2a_host.bindings.service_parameters import read_service_parameters
+from a2a_host.bindings.sse import serve_events
+from agents.registry import AgentEntry
+from tasks_app.host import Host
+
+
+async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> None:
+    """Answer one request below an agent's URL. Raises A2AError for what no view takes."""
+    view, arguments = find_view(scope["raw_path"].partition(b"?")[0])
+    parameters = read_service_parameters(scope)
+    try:
+        body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
+    except ClientGone:
+        return
+    request: Any = ASGIRequest(scope, BytesIO(body))
+    request.META["CONTENT_LENGTH"] = str(len(body))
+    request.host, request.entry, request.parameters = host, entry, parameters
+    response = await view(request, **arguments)
+    if isinstance(response, EventStreamResponse):
+        await serve_events(scope, receive, send, response.frames)
+    else:
+        await _send(send, response)
+
+
+async def _send(send: Any, response: HttpResponseBase) -> None:
+    rendered: Any = response.render()  # type: ignore[attr-defined]
+    extra: Headers = [
+        (name.lower().encode(), value.encode("latin-1"))
+        for name, value in rendered.items()
+        if name.lower() not in ("content-type", "content-length", "vary", "allow" if rendered.status_code != 405 else "")
+    ]
+    extra.append((b"vary", b"Accept"))
+    await respond(send, rendered.status_code, rendered.content, rendered["content-type"].encode(), extra)

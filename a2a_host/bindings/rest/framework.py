@@ -1,0 +1,187 @@
+"""What Django REST framework needs to know of A2A: how it parses, renders, authenticates and reports errors.
+
+The views run on the event loop and off Django's request handler, whose per-request work costs more than all else.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework import exceptions
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from a2a_host.bindings.errors import codes_of, error_headers, http_error
+from a2a_host.bindings.service_parameters import ServiceParameters
+from agents.registry import AgentEntry
+from protocol.errors import (
+    A2AError,
+    InternalError,
+    MethodNotAllowedError,
+    UnsupportedMediaTypeError,
+)
+from tasks_app.host import Host
+from tasks_app.operations import Call
+
+logger = logging.getLogger(__name__)
+
+
+class A2AHttpRequest(HttpRequest):
+    """The Django request of one call, with what the router found out already."""
+
+    host: Host
+    entry: AgentEntry
+    parameters: ServiceParameters
+
+
+class A2AParser(BaseParser):
+    """Gives the body as bytes: the codec of the protocol reads it, once."""
+
+    media_type = "application/a2a+json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> bytes:
+        """The whole body."""
+        body: bytes = stream.read()
+        return body
+
+
+class JsonParser(A2AParser):
+    """The same for callers that name plain JSON."""
+
+    media_type = "application/json"
+
+
+class A2ARenderer(BaseRenderer):
+    """Sends documents that are JSON already."""
+
+    media_type = "application/a2a+json"
+    format = "a2a"
+    charset = None
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        """Bytes as they are, anything else as JSON."""
+        return data if isinstance(data, bytes) else msgspec.json.encode(data)
+
+
+class JsonRenderer(A2ARenderer):
+    """The same for callers that accept plain JSON only."""
+
+    media_type = "application/json"
+    format = "json"
+
+
+class A2ANegotiation(BaseContentNegotiation):
+    """application/a2a+json (§11.1) unless the caller accepts plain JSON and not that. Never a 406: errors have to
+    reach callers whatever they accept."""
+
+    def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
+        """The parser of the request's media type; a body that says nothing of its type is JSON."""
+        media_type = (request.content_type or A2AParser.media_type).partition(";")[0].strip().lower()
+        return next((p for p in parsers if p.media_type == media_type), None)
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """(renderer, media type)."""
+        accept = request.META.get("HTTP_ACCEPT", "")
+        plain = "application/json" in accept and not any(t in accept for t in ("a2a+json", "*/*", "application/*"))
+        renderer = renderers[1] if plain else renderers[0]
+        return renderer, renderer.media_type
+
+
+class CallAuthentication(BaseAuthentication):
+    """The caller of an agent: `request.auth` is the `Call` that operations take."""
+
+    def authenticate(self, request: Request) -> tuple[str, Call]:
+        """(owner, call). Raises UnauthenticatedError."""
+        django_request: Any = request._request
+        call = django_request.parameters.call(django_request.host, django_request.entry, "HTTP+JSON")
+        return call.caller.owner, call
+
+
+class AsyncAPIView(APIView):
+    """An APIView whose handlers are coroutines."""
+
+    parser_classes = [A2AParser, JsonParser]
+    renderer_classes = [A2ARenderer, JsonRenderer]
+    authentication_classes = [CallAuthentication]
+    permission_classes: list[Any] = []
+    content_negotiation_class = A2ANegotiation
+
+    async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+        """The life of a request as in APIView.dispatch, with an awaited handler."""
+        self.args, self.kwargs = args, kwargs
+        drf_request = self.initialize_request(request, *args, **kwargs)
+        self.request = drf_request
+        self.headers = self.default_response_headers
+        response: HttpResponseBase
+        try:
+            self.initial(drf_request, *args, **kwargs)
+            drf_request.auth  # noqa: B018 authentication is lazy, and comes before everything else
+            self.parameters.check_version()
+            response = await self._handler(drf_request)(drf_request, *args, **kwargs)
+        except Exception as error:
+            response = self.handle_exception(error)
+        return self.finalize_response(drf_request, response, *args, **kwargs)
+
+    @property
+    def parameters(self) -> ServiceParameters:
+        """The service parameters of the call."""
+        django_request: Any = self.request._request
+        parameters: ServiceParameters = django_request.parameters
+        return parameters
+
+    @property
+    def call(self) -> Call:
+        """The authenticated call."""
+        call: Call = self.request.auth
+        return call
+
+    def _handler(self, request: Request) -> Any:
+        handler = getattr(self, (request.method or "").lower(), None) if self._allows(request) else None
+        if handler is None:
+            raise MethodNotAllowedError((*self.verbs(), "OPTIONS"))
+        return handler
+
+    def _allows(self, request: Request) -> bool:
+        return request.method in self.verbs()
+
+    def verbs(self) -> tuple[str, ...]:
+        """The HTTP methods that this view answers."""
+        return tuple(m.upper() for m in ("get", "post", "delete") if hasattr(self, m))
+
+    def get_exception_handler(self) -> Any:
+        """One error, one document, whatever raised it."""
+        return error_response
+
+
+def error_response(error: Exception, context: Any) -> Response:
+    """The google.rpc.Status of an error (§11.6)."""
+    known = as_a2a_error(error)
+    headers = {name.decode(): value.decode() for name, value in error_headers(known)}
+    return Response(http_error(known), status=codes_of(known).http, headers=headers)
+
+
+def as_a2a_error(error: Exception) -> A2AError:
+    """An error of the framework in the protocol's terms; a fault of ours is logged and says nothing of itself."""
+    if isinstance(error, A2AError):
+        return error
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return UnsupportedMediaTypeError(str(error.detail))
+    logger.error("An HTTP+JSON call failed", exc_info=error)
+    return InternalError()
+
+
+class EventStreamResponse(HttpResponse):
+    """Tells the binding to answer with events instead of a body."""
+
+    def __init__(self, frames: Any) -> None:
+        super().__init__()
+        self.frames = frames

@@ -1,0 +1,91 @@
+"""What an HTTP request says beside its body: caller, version, extensions (§3.2.6, §3.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from agents.access import authenticate
+from agents.registry import AgentEntry
+from protocol.errors import VersionNotSupportedError
+from tasks_app.host import Host
+from tasks_app.operations import Call
+
+SUPPORTED_VERSIONS = ("1.0",)
+
+_WANTED = {
+    b"authorization": "authorization",
+    b"x-api-key": "api_key",
+    b"a2a-version": "version",
+    b"content-type": "content_type",
+    b"last-event-id": "last_event_id",
+    b"content-length": "content_length",
+    b"a2a-extensions": "extensions",
+}
+
+
+@dataclass(slots=True)
+class ServiceParameters:
+    """Headers as they came; "" where there was none. Several A2A-Extensions lines are joined by commas."""
+
+    authorization: str = ""
+    api_key: str = ""
+    version: str = ""
+    content_type: str = ""
+    last_event_id: str = ""
+    content_length: str = ""
+    extensions: str = ""
+
+    @property
+    def declared_length(self) -> int | None:
+        """Content-Length, if it is one."""
+        return int(self.content_length) if self.content_length.isdecimal() else None
+
+    def call(self, host: Host, entry: AgentEntry, binding: str) -> Call:
+        """The call. Raises UnauthenticatedError."""
+        caller = authenticate(host.registry, entry, self.authorization or None, self.api_key or None)
+        resume = int(self.last_event_id) if self.last_event_id.isdecimal() and len(self.last_event_id) < 10 else None
+        return Call(
+            host=host,
+            entry=entry,
+            caller=caller,
+            dialect=f"{binding}/1.0",
+            extensions=self.requested_extensions(),
+            resume_after=resume,
+        )
+
+    def requested_extensions(self) -> frozenset[str]:
+        """URIs of A2A-Extensions (§3.2.6)."""
+        if not self.extensions:
+            return frozenset()
+        return frozenset(uri for part in self.extensions.split(",") if (uri := part.strip()))
+
+    def check_version(self) -> None:
+        """Raises VersionNotSupportedError for a version that is not served. None means that of the method called."""
+        version = self.version.strip()
+        if version and ".".join(version.split(".")[:2]) not in SUPPORTED_VERSIONS:
+            raise VersionNotSupportedError(version[:20], SUPPORTED_VERSIONS)
+
+
+def read_service_parameters(scope: Any) -> ServiceParameters:
+    """From headers, and the version from the query where no header has it (§3.6.1)."""
+    found = ServiceParameters()
+    for name, value in scope["headers"]:
+        attribute = _WANTED.get(name)
+        if attribute is None:
+            continue
+        text = value.decode("latin-1")
+        if attribute == "extensions" and found.extensions:
+            text = f"{found.extensions},{text}"
+        setattr(found, attribute, text)
+    query = scope["query_string"]
+    if query and not found.version:
+        found.version = version_in_query(query)
+    return found
+
+
+def version_in_query(query: bytes) -> str:
+    """The value of a parameter A2A-Version, whatever its case."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    return next((value for name, value in pairs if name.lower() == "a2a-version"), "")

@@ -1,0 +1,292 @@
+"""One run of an agent for one task: it takes the agent's updates and journals them in order.
+
+Updates are accepted into a draft at once; whatever the draft holds when the previous write has been committed goes
+into the next one. So a fast agent costs one commit, and a stream of small chunks coalesces by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from msgspec import UNSET, Raw, UnsetType
+
+from agents.registry import AgentEntry
+from agents.runtimes.base import Run
+from protocol.ids import new_id
+from protocol.model import Artifact, Message, Part, Role
+from protocol.states import RUNNING, TaskState, may_move
+from protocol.timestamps import now
+from tasks_app.execution.draft import TaskDraft
+from tasks_app.journal import Change, Journal
+from tasks_app.journal.leases import LEASE
+from tasks_app.record import TaskRecord
+
+logger = logging.getLogger(__name__)
+
+_BUFFERED_EVENTS = 1000  # an agent that is this far ahead of the database waits
+
+FAILED_TEXT = "The agent failed to process the message."
+UNFINISHED_TEXT = "The agent ended without a result."
+TIMEOUT_TEXT = "The agent took longer than its time limit."
+STOPPED_TEXT = "The host was stopped before the agent had finished."
+
+
+class Execution:
+    """Implements `agents.runtimes.base.Updates` for one attempt of one task.
+
+    `record` is the task as committed so far. `acknowledged` means that the caller was given a task already, so a
+    Message answer becomes the message of COMPLETED.
+    """
+
+    def __init__(
+        self, entry: AgentEntry, run: Run, record: TaskRecord, journal: Journal, ended: Callable[[Execution], None]
+    ) -> None:
+        self.entry = entry
+        self.record = record
+        self.acknowledged = False
+        self.first_update: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._run = run
+        self._draft = TaskDraft(record)
+        self._journal = journal
+        self._ended = ended
+        self._task: asyncio.Task[None] | None = None
+        self._cancelling = False
+        self._fenced = False
+        self._failure = FAILED_TEXT
+        self._writing = False
+        self._flush_scheduled = False
+        self._idle: asyncio.Future[None] | None = None
+        self._settled: asyncio.Future[None] | None = None
+
+    # --- life ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run the agent's code, as a task of its own that no caller's connection can end."""
+        self._task = asyncio.create_task(self._execute(), name=f"run {self.record.id}")
+
+    async def settled(self) -> None:
+        """Wait until the task is stored in a terminal or interrupted state, or this run was fenced off."""
+        if self._is_settled():
+            return
+        if self._settled is None:
+            self._settled = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._settled)
+
+    async def cancel(self) -> bool:
+        """Stop the agent's code and let it say CANCELED, or say so for it (§3.1.5).
+
+        Returns whether the task has ended; False means that the code ignores the request beyond its grace time.
+        """
+        if not self._cancelling and self._task is not None:
+            self._cancelling = True
+            self._task.cancel()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=self.entry.cancel_grace_seconds)
+        return self.record.state.terminal
+
+    def fence(self) -> None:
+        """Another attempt owns the task: nothing of this one may be written any more."""
+        self._fenced = True
+        self._draft.take()
+        if self._task is not None:
+            self._task.cancel()
+        self._resolve_settled()
+
+    async def stop(self) -> None:
+        """The host stops: end the run and FAIL the task."""
+        self._failure = STOPPED_TEXT
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=1)
+
+    async def _execute(self) -> None:
+        try:
+            try:
+                await self._execute_agent()
+            except asyncio.CancelledError:
+                if self._fenced:
+                    raise
+                await self._end_cancelled()
+            self._finish()
+            await self._drained()
+        finally:
+            self._ended(self)
+
+    async def _execute_agent(self) -> None:
+        try:
+            async with asyncio.timeout(self.entry.timeout_seconds):
+                await self.entry.runtime.execute(self._run, self)
+        except TimeoutError:
+            logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
+            self._fail(TIMEOUT_TEXT)
+        except Exception:
+            logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
+            self._fail(FAILED_TEXT)
+
+    async def _end_cancelled(self) -> None:
+        if not self._cancelling:
+            self._fail(self._failure)
+        elif not self._draft.state.terminal:
+            await self._cancel_agent()
+
+    async def _cancel_agent(self) -> None:
+        try:
+            async with asyncio.timeout(self.entry.cancel_grace_seconds):
+                await self.entry.runtime.cancel(self._run, self)
+        except Exception:
+            logger.exception("Agent %s failed to cancel task %s", self.entry.slug, self.record.id)
+        if may_move(self._draft.state, TaskState.CANCELED):
+            self._draft.move(TaskState.CANCELED)
+            self._accepted()
+
+    def _finish(self) -> None:
+        """Nothing stays WORKING because an agent forgot to say how it ended."""
+        if self._draft.state in RUNNING:
+            logger.warning("Agent %s ended task %s in %s", self.entry.slug, self.record.id, self._draft.state)
+            self._fail(UNFINISHED_TEXT)
+
+    def _fail(self, text: str) -> None:
+        if may_move(self._draft.state, TaskState.FAILED):
+            message = Message(message_id=new_id(), role=Role.AGENT, parts=[Part(text=text)])
+            self._draft.move(TaskState.FAILED, message)
+            self._accepted()
+
+    # --- updates of the agent (agents.runtimes.base.Updates) -----------------------------------
+
+    async def status(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
+        """Move the task to `state`."""
+        self._check_fence()
+        self._draft.move(state, message, metadata)
+        await self._accepted_with_room()
+
+    async def artifact(
+        self,
+        artifact: Artifact,
+        *,
+        append: bool = False,
+        last_chunk: bool = False,
+        metadata: Raw | UnsetType = UNSET,
+    ) -> None:
+        """Add or replace an artifact, or append parts to it (§4.2.2)."""
+        self._check_fence()
+        self._draft.add_artifact(artifact, append, last_chunk, metadata)
+        await self._accepted_with_room()
+
+    async def reply(self, message: Message) -> None:
+        """Answer with a Message and no task (§3.1.1)."""
+        self._check_fence()
+        if self.acknowledged:
+            self._draft.move(TaskState.COMPLETED, message)
+        else:
+            self._draft.reply(message)
+        self._accepted()
+
+    @property
+    def lost(self) -> bool:
+        """Whether a heartbeat that did not find this run means that another attempt owns the task."""
+        return not self._writing and not self._draft.events and self.record.state in RUNNING
+
+    @property
+    def fenced(self) -> bool:
+        """Whether another attempt owns the task."""
+        return self._fenced
+
+    @property
+    def replied(self) -> bool:
+        """Whether the agent answered with a Message, stored or about to be."""
+        return self._draft.state is TaskState.UNSPECIFIED
+
+    def _check_fence(self) -> None:
+        if self._fenced:
+            raise asyncio.CancelledError
+
+    def _accepted(self) -> None:
+        if not self.first_update.done():
+            self.first_update.set_result(None)
+        if not self._writing and not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    async def _accepted_with_room(self) -> None:
+        self._accepted()
+        if len(self._draft.events) > _BUFFERED_EVENTS:
+            await self._drained()
+
+    # --- storing -----------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        if self._writing or self._fenced or not self._draft.events:
+            self._resolve_idle()
+            return
+        change = self._next_change()
+        self._writing = True
+        change.stored = lambda won: self._stored(change, won)
+        self._journal.submit(change).add_done_callback(_seen)
+
+    def _next_change(self) -> Change:
+        draft, record = self._draft, self.record
+        running = draft.state in RUNNING
+        events, messages = draft.take()
+        return Change(
+            task_id=record.id,
+            version=record.version,
+            attempt=record.attempt,
+            state=draft.state,
+            status=draft.status,
+            status_at=draft.status_at,
+            metadata=draft.metadata,
+            last_seq=draft.last_seq,
+            message_count=draft.message_count,
+            new_attempt=record.attempt,
+            worker=record.worker if running else None,
+            lease_until=now() + LEASE if running else None,
+            done=asyncio.get_running_loop().create_future(),
+            events=events,
+            messages=messages,
+        )
+
+    def _stored(self, change: Change, won: bool) -> None:
+        self._writing = False
+        if won:
+            self.record.advance(change.events, [m.body for m in change.messages], change.metadata)
+            if self._is_settled():
+                self._resolve_settled()
+        else:
+            logger.warning("Task %s: attempt %s may not write any more", change.task_id, change.attempt)
+            self.fence()
+        self._flush()
+
+    def _is_settled(self) -> bool:
+        return self._fenced or self.record.state.settled or self.record.state is TaskState.UNSPECIFIED
+
+    def _resolve_settled(self) -> None:
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+        if not self.first_update.done():
+            self.first_update.set_result(None)
+
+    def _resolve_idle(self) -> None:
+        if self._idle is not None and not self._writing:
+            self._idle.set_result(None)
+            self._idle = None
+
+    async def _drained(self) -> None:
+        """Wait until everything accepted is stored or given up."""
+        while not self._fenced and (self._writing or self._draft.events):
+            if self._idle is None:
+                self._idle = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._idle)
+
+    def snapshot(self) -> TaskRecord:
+        """The task as committed now; later updates do not show in it."""
+        return replace(self.record, history=list(self.record.history), chunks=list(self.record.chunks))
+
+
+def _seen(done: asyncio.Future[bool]) -> None:
+    """The outcome came through `Change.stored`; an error of the journal is logged there."""
+    if not done.cancelled():
+        done.exception()

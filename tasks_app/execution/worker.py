@@ -1,0 +1,118 @@
+"""Running tasks in a Celery worker: one event loop in a thread of its own for all agents of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.keys import ANONYMOUS
+from agents.runtimes.base import Caller
+from protocol.states import RUNNING
+from protocol.timestamps import now
+from tasks_app.execution.execution import Execution
+from tasks_app.execution.turn import message_of, turn_of
+from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
+from tasks_app.host import Host, get_host, stop_host
+from tasks_app.journal import Change
+from tasks_app.journal.leases import LEASE
+from tasks_app.record import TaskRecord
+
+logger = logging.getLogger(__name__)
+
+_RUNS_AT_ONCE = 500
+_START_SECONDS = 30
+_STOP_SECONDS = 8
+
+
+class WorkerLoop:
+    """The event loop of a worker process, and the host on it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="agents", daemon=True)
+        self._places = asyncio.Semaphore(_RUNS_AT_ONCE)
+        self._heartbeat: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the loop and the host. Raises what the host raises."""
+        self._thread.start()
+        self.call(self._start()).result(_START_SECONDS)
+
+    def stop(self) -> None:
+        """Stop the host, then the loop."""
+        self.call(self._stop()).result(_STOP_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=1)
+
+    def call(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the loop; returns its `concurrent.futures.Future`."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run_tasks(self, rings: Sequence[tuple[str, int]]) -> None:
+        """Claim and run what a doorbell names. Returns at once: the claim in the row, not the message, is the work."""
+        for task_id, attempt in rings:
+            self.call(self._run_task(task_id, attempt))
+
+    def sweep(self) -> int:
+        """Look for abandoned tasks once."""
+        async def look() -> int:
+            return await sweep(await get_host())
+
+        found: int = self.call(look()).result(_START_SECONDS)
+        return found
+
+    async def _start(self) -> None:
+        host = await get_host("worker")
+        self._heartbeat = asyncio.create_task(keep_up(host, extend_leases), name="leases")
+
+    async def _stop(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
+        await stop_host()
+
+    async def _run_task(self, task_id: str, attempt: int) -> None:
+        try:
+            async with self._places:
+                execution = await claim_task(await get_host(), task_id, attempt)
+                if execution is not None:
+                    await execution.settled()
+        except Exception:
+            logger.exception("Task %s could not be started; the sweep rings again", task_id)
+
+
+async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None:
+    """Take a queued task and start it here; None if it is not queued under this attempt any more."""
+    record = await host.store.load(task_id)
+    if record is None or record.attempt != attempt or record.worker is not None or record.state not in RUNNING:
+        return None
+    entry = host.registry.by_id(record.agent_id)
+    if entry is None or not await host.journal.submit(_claim(record, host.origin)):
+        return None
+    record = replace(record, version=record.version + 1, worker=host.origin)
+    turn = turn_of(record)
+    caller = Caller(record.owner, authenticated=record.owner != ANONYMOUS)
+    execution = host.execute(entry, record, turn.request(message_of(record)), caller, frozenset(turn.extensions))
+    execution.acknowledged = turn.acknowledged
+    return execution
+
+
+def _claim(record: TaskRecord, origin: str) -> Change:
+    return Change(
+        task_id=record.id,
+        version=record.version,
+        attempt=record.attempt,
+        state=record.state,
+        status=record.status,
+        status_at=record.status_at,
+        metadata=record.metadata,
+        last_seq=record.last_seq,
+        message_count=record.message_count,
+        new_attempt=record.attempt,
+        worker=origin,
+        lease_until=now() + LEASE,
+        done=asyncio.get_running_loop().create_future(),
+    )

@@ -1,0 +1,186 @@
+"""Everything of a process that lives as long as its event loop: reader, journal, hub, listener, and what runs here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from django.db import connections
+from psycopg.conninfo import make_conninfo
+
+from agents.access import flush_last_used
+from agents.registry import CHANNEL as AGENTS_CHANNEL
+from agents.registry import AgentEntry, Registry
+from agents.runtimes.base import Caller, Run
+from protocol.model import Task
+from protocol.requests import SendMessageRequest
+from tasks_app.execution.doorbell import Doorbell
+from tasks_app.execution.execution import Execution
+from tasks_app.execution.turn import task_of
+from tasks_app.hub import Hub
+from tasks_app.journal import Change, Journal
+from tasks_app.journal.leases import CONTROL_CHANNEL
+from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
+from tasks_app.journal.writer import Write
+from tasks_app.listener import Listener
+from tasks_app.record import TaskRecord
+from tasks_app.store import Store
+
+logger = logging.getLogger(__name__)
+
+_SHUTDOWN_GRACE_SECONDS = 3.0
+_LAST_USED_SECONDS = 60.0
+
+
+class Host:
+    """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker"."""
+
+    def __init__(self, role: str) -> None:
+        dsn = database_dsn()
+        self.role = role
+        self.origin = f"{role}-{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.registry = Registry(runs=role)
+        self.store = Store(dsn)
+        self.hub = Hub(self.store, self.origin)
+        self.journal = Journal(dsn, self.origin, self._published)
+        self.listener = Listener(dsn, self._caught_up)
+        self.doorbell = Doorbell()
+        self.executions: dict[str, Execution] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+        self._last_used: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Connect and listen; raises `psycopg.OperationalError` or `PoolTimeout` without a database."""
+        await self.store.start()
+        await self.registry.load()
+        await self.journal.start()
+        self.listener.on(EVENTS_CHANNEL, self.hub.notified)
+        self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self._reload()))
+        self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
+        await self.listener.start()
+        await self.hub.start()
+        self.doorbell.start()
+        self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
+
+    async def stop(self) -> None:
+        """Let runs finish for a moment, FAIL the rest, write everything, close."""
+        if self.executions:
+            runs = [e.settled() for e in self.executions.values()]
+            await asyncio.wait([asyncio.ensure_future(r) for r in runs], timeout=_SHUTDOWN_GRACE_SECONDS)
+        await asyncio.gather(*(e.stop() for e in list(self.executions.values())))
+        for task in [*self._background, *([self._last_used] if self._last_used else [])]:
+            task.cancel()
+        self.doorbell.stop()
+        await self.listener.stop()
+        await self.hub.stop()
+        await self.journal.stop()
+        await self.store.stop()
+
+    def execute(
+        self, entry: AgentEntry, record: TaskRecord, request: SendMessageRequest, caller: Caller, extensions: frozenset[str]
+    ) -> Execution:
+        """Start the newest turn of a task in this process, under the attempt that the record names."""
+        follow_up = record.message_count > 1
+        run = Run(
+            agent_slug=entry.slug,
+            task_id=record.id,
+            context_id=record.context_id,
+            request=request,
+            caller=caller,
+            task=task_of(record) if follow_up else None,
+            load_related=lambda: self._related(record, request.message.reference_task_ids),
+            extensions=extensions,
+        )
+        older = self.executions.get(record.id)
+        if older is not None:
+            older.fence()
+        execution = Execution(entry, run, record, self.journal, self._ended)
+        self.executions[record.id] = execution
+        execution.start()
+        return execution
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a coroutine in the background; its failure is logged."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background_ended)
+
+    def _background_ended(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("A background job failed", exc_info=task.exception())
+
+    def _ended(self, execution: Execution) -> None:
+        if self.executions.get(execution.record.id) is execution:
+            del self.executions[execution.record.id]
+
+    def _published(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            self.hub.publish(write.task_id, write.events if isinstance(write, Change) else [])
+
+    async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
+        """The tasks that a message refers to, as far as its sender may see them."""
+        found = await self.store.load_many(ids)
+        return [task_of(r) for i in ids if (r := found.get(i)) is not None and may_see(r, record.agent_id, record.owner)]
+
+    def _cancel_asked(self, task_id: str) -> None:
+        execution = self.executions.get(task_id)
+        if execution is not None:
+            self.spawn(execution.cancel())
+
+    async def _caught_up(self) -> None:
+        await self.registry.reload()
+        await self.hub.refresh_all()
+
+    async def _reload(self) -> None:
+        await self.registry.reload()
+
+    async def _flush_last_used(self) -> None:
+        while True:
+            await asyncio.sleep(_LAST_USED_SECONDS)
+            try:
+                await flush_last_used(self.registry)
+            except Exception as error:
+                logger.warning("The use of API keys was not noted: %s", type(error).__name__)
+
+
+def may_see(record: TaskRecord, agent_id: int, owner: str) -> bool:
+    """Whether a caller of an agent may know of a task: everything else looks absent (§13.1)."""
+    return record.agent_id == agent_id and record.owner == owner and record.state is not record.state.UNSPECIFIED
+
+
+def database_dsn() -> str:
+    """The connection string of Django's default database."""
+    settings = connections["default"].get_connection_params()
+    keep = ("host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey", "options")
+    return make_conninfo(**{k: v for k, v in settings.items() if k in keep and v})
+
+
+_current: Host | None = None
+_starting: asyncio.Lock | None = None
+
+
+async def get_host(role: str = "web") -> Host:
+    """The host of this process, started on first use (the server's start-up does so, where it tells of it)."""
+    global _current, _starting
+    if _current is None:
+        _starting = _starting or asyncio.Lock()
+        async with _starting:
+            if _current is None:
+                host = Host(role)
+                await host.start()
+                _current = host
+    return _current
+
+
+async def stop_host() -> None:
+    """Stop the host of this process, if there is one."""
+    global _current
+    host, _current = _current, None
+    if host is not None:
+        await host.stop()

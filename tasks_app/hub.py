@@ -1,0 +1,233 @@
+"""Live events: who waits for which task, and what they have not seen yet.
+
+A topic stands for one task that somebody in this process follows. It keeps the newest events in memory once, however
+many streams follow; a stream keeps only a cursor. Events come from the journal of this process right after their
+commit, or from the log when another process notified; a stream that fell behind the topic's memory reads the log
+itself, so a slow reader costs nobody else anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from tasks_app.record import Event
+from tasks_app.store import Store
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED = 256  # events a topic keeps
+_PAGE = 256  # events a slow stream reads at a time
+_SAFETY_NET_SECONDS = 5.0  # a lost notification delays a stream by at most this
+_WATCH_SECONDS = 0.25
+
+
+class Topic:
+    """The newest events of one task and the streams that wait for more."""
+
+    __slots__ = ("events", "followers", "last_seq", "task_id", "waiters")
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        self.last_seq = -1  # unknown until a follower has read the task
+        self.events: deque[Event] = deque(maxlen=_REMEMBERED)
+        self.waiters: set[asyncio.Future[None]] = set()
+        self.followers = 0
+
+    def publish(self, events: Iterable[Event]) -> None:
+        """Take in events and wake everybody. Events that are known already are passed over."""
+        news = [e for e in events if e.seq > self.last_seq]
+        if not news:
+            return
+        if self.events and news[0].seq != self.events[-1].seq + 1:
+            self.events.clear()  # a gap: those behind it read the log
+        self.events.extend(news)
+        self.last_seq = news[-1].seq
+        self.wake()
+
+    def wake(self) -> None:
+        """Let everybody look again."""
+        waiters, self.waiters = self.waiters, set()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def after(self, cursor: int) -> list[Event] | None:
+        """Events beyond `cursor` from memory, or None if memory does not reach back that far."""
+        if cursor >= self.last_seq:
+            return []
+        if not self.events or self.events[0].seq > cursor + 1:
+            return None
+        return [e for e in self.events if e.seq > cursor]
+
+
+class Follower:
+    """One reader of one task's log. `cursor` is the seq of the last event that it was given."""
+
+    __slots__ = ("_store", "_topic", "cursor")
+
+    def __init__(self, topic: Topic, store: Store) -> None:
+        self._topic = topic
+        self._store = store
+        self.cursor = 0
+
+    def begin(self, cursor: int) -> None:
+        """Start after `cursor`, which the caller read from the task after the follower was opened."""
+        self.cursor = cursor
+        self._topic.last_seq = max(self._topic.last_seq, cursor)
+
+    async def next(self, timeout: float) -> list[Event]:
+        """The next events in order, at least one; empty after `timeout` seconds without any."""
+        events = self._topic.after(self.cursor)
+        if events == []:
+            if not await self._wait(timeout):
+                return []
+            events = self._topic.after(self.cursor)
+        if events is None:
+            events = await self._store.events_page(self._topic.task_id, self.cursor, _PAGE)
+        if events:
+            self.cursor = events[-1].seq
+        return events
+
+    async def _wait(self, timeout: float) -> bool:
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._topic.waiters.add(waiter)
+        timer = loop.call_later(timeout, _expire, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._topic.waiters.discard(waiter)
+        return self._topic.last_seq > self.cursor
+
+
+def _expire(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Hub:
+    """All topics of one process. `origin` is its name in notifications."""
+
+    def __init__(self, store: Store, origin: str) -> None:
+        self._store = store
+        self._origin = origin
+        self._topics: dict[str, Topic] = {}
+        self._stale: set[str] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._safety_net: asyncio.Task[None] | None = None
+        self._watchers: set[Watch] = set()
+
+    async def start(self) -> None:
+        """Begin to look for notifications that were lost."""
+        self._safety_net = asyncio.create_task(self._look_now_and_then(), name="hub safety net")
+
+    async def stop(self) -> None:
+        """Wake every reader for the last time."""
+        tasks = [t for t in (self._safety_net, self._refreshing) if t is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for topic in self._topics.values():
+            topic.wake()
+
+    @asynccontextmanager
+    async def follow(self, task_id: str) -> AsyncIterator[Follower]:
+        """A follower of a task. Read the task after it is open and `begin` at its last_seq: nothing is missed."""
+        topic = self._topics.get(task_id)
+        if topic is None:
+            topic = self._topics[task_id] = Topic(task_id)
+        topic.followers += 1
+        try:
+            yield Follower(topic, self._store)
+        finally:
+            topic.followers -= 1
+            if not topic.followers:
+                self._topics.pop(task_id, None)
+
+    def publish(self, task_id: str, events: list[Event]) -> None:
+        """Events that this process has just committed."""
+        topic = self._topics.get(task_id)
+        if topic is not None:
+            topic.publish(events)
+        for watch in self._watchers:
+            watch.add(task_id)
+
+    def notified(self, payload: str) -> None:
+        """A notification `<origin> <task id>:<seq> …` of any process."""
+        origin, *news = payload.split(" ")
+        if origin == self._origin:
+            return
+        for item in news:
+            task_id, _, seq = item.partition(":")
+            topic = self._topics.get(task_id)
+            if topic is not None and topic.last_seq < int(seq):
+                self._refresh_soon(task_id)
+            for watch in self._watchers:
+                watch.add(task_id)
+
+    async def refresh_all(self) -> None:
+        """Look for news of every topic, after notifications may have been missed."""
+        for task_id in self._topics:
+            self._refresh_soon(task_id)
+
+    def _refresh_soon(self, task_id: str) -> None:
+        self._stale.add(task_id)
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._refresh(), name="hub refresh")
+
+    async def _refresh(self) -> None:
+        while self._stale:
+            topics = [t for i in self._stale if (t := self._topics.get(i)) is not None and t.last_seq >= 0]
+            self._stale.clear()
+            try:
+                found = await self._store.events_after([(t.task_id, t.last_seq) for t in topics])
+            except psycopg.OperationalError as error:
+                logger.warning("Events could not be read, the next look will: %s", type(error).__name__)
+                return
+            for topic in topics:
+                topic.publish(found.get(topic.task_id, []))
+
+    async def _look_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(_SAFETY_NET_SECONDS)
+            await self.refresh_all()
+
+    async def watch(self) -> AsyncIterator[set[str]]:
+        """Ids of tasks that changed anywhere, coalesced to a few sets a second."""
+        watch = Watch()
+        self._watchers.add(watch)
+        try:
+            while True:
+                await watch.changed.wait()
+                await asyncio.sleep(_WATCH_SECONDS)
+                yield watch.take()
+        finally:
+            self._watchers.discard(watch)
+
+
+class Watch:
+    """Ids that changed since somebody looked."""
+
+    __slots__ = ("changed", "ids")
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self.changed = asyncio.Event()
+
+    def add(self, task_id: str) -> None:
+        """Note a changed task."""
+        self.ids.add(task_id)
+        self.changed.set()
+
+    def take(self) -> set[str]:
+        """What changed; forgets it."""
+        ids, self.ids = self.ids, set()
+        self.changed.clear()
+        return ids

@@ -1,0 +1,70 @@
+"""What can be asked of the journal: a task's creation, or a change that builds on a known version of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from protocol.states import TaskState
+from tasks_app.record import Event, HistoryEntry
+
+
+@dataclass(slots=True)
+class Acceptance:
+    """A message taken from a caller, so that the same one sent again is recognised."""
+
+    agent_id: int
+    owner: str
+    message_id: str
+    digest: str
+
+
+@dataclass(slots=True)
+class Creation:
+    """A new task with its first message. Lost if its acceptance exists already."""
+
+    task_id: str
+    agent_id: int
+    owner: str
+    context_id: str
+    status: str
+    created_at: datetime
+    message: HistoryEntry
+    dialect: str
+    request: str
+    worker: str | None
+    lease_until: datetime
+    acceptance: Acceptance | None
+    done: asyncio.Future[bool]
+
+
+@dataclass(slots=True)
+class Change:
+    """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
+
+    `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` None keeps what is stored.
+    `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader.
+    """
+
+    task_id: str
+    version: int
+    attempt: int
+    state: TaskState
+    status: str
+    status_at: datetime
+    metadata: str | None
+    last_seq: int
+    message_count: int
+    new_attempt: int
+    worker: str | None
+    lease_until: datetime | None
+    done: asyncio.Future[bool]
+    request: str | None = None
+    acceptance: Acceptance | None = None
+    events: list[Event] = field(default_factory=list)
+    messages: list[HistoryEntry] = field(default_factory=list)
+    stored: Callable[[bool], None] | None = None
+
+

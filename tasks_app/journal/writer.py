@@ -1,0 +1,188 @@
+"""Group commit: whatever is waiting goes into one statement, one round trip and one commit.
+
+Guarantees:
+- a future is answered after the commit, so no event leaves the process before it is stored;
+- a batch is in flight alone, and the writes of one task wait for their future before they build on it: their order holds;
+- a batch that the database refuses is sent again one by one, so only the culprit gets the error;
+- after a broken connection the outcome of the batch is read back before anything is sent again: nothing is written
+  twice, and nothing that was written is reported as lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import psycopg
+
+from protocol.errors import A2AError, InternalError, UnavailableError
+from tasks_app.journal import statement
+from tasks_app.journal.changes import Change, Creation
+
+logger = logging.getLogger(__name__)
+
+BATCH_ROWS = 256
+BATCH_CHARACTERS = 4_000_000
+_CREATION_PATIENCE = 5.0  # seconds without a database after which a new task is refused, not kept waiting
+_RETRY_SECONDS = 0.25
+
+Write = Creation | Change
+
+
+class Journal:
+    """One writer for one process and event loop. `origin` names the process in notifications."""
+
+    def __init__(self, dsn: str, origin: str, published: Callable[[Sequence[Write]], None]) -> None:
+        self._dsn = dsn
+        self._origin = origin
+        self._published = published
+        self._waiting: deque[Write] = deque()
+        self._wake = asyncio.Event()
+        self._connection: psycopg.AsyncConnection | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def start(self) -> None:
+        """Connect and begin to write."""
+        self._connection = await self._connect()
+        self._writer = asyncio.create_task(self._write_forever(), name="journal")
+
+    async def stop(self) -> None:
+        """Write what is waiting, then close."""
+        self._closing = True
+        self._wake.set()
+        if self._writer is not None:
+            await self._writer
+        if self._connection is not None:
+            await self._connection.close()
+
+    def submit(self, write: Write) -> asyncio.Future[bool]:
+        """Queue a write. Its future tells, after the commit, whether it was won; it raises `UnavailableError` for a
+        creation that the database could not take in time, `InternalError` for a write that it refuses.
+        """
+        if self._closing:
+            self._refuse(write, UnavailableError(retry_after=1))
+        else:
+            self._waiting.append(write)
+            self._wake.set()
+        return write.done
+
+    async def _connect(self) -> psycopg.AsyncConnection:
+        return await psycopg.AsyncConnection.connect(self._dsn, autocommit=True, prepare_threshold=0)
+
+    async def _write_forever(self) -> None:
+        while True:
+            if not self._waiting:
+                if self._closing:
+                    return
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            batch = self._take()
+            await self._settle(batch)
+
+    def _take(self) -> list[Write]:
+        batch: list[Write] = []
+        size = 0
+        while self._waiting and len(batch) < BATCH_ROWS and size < BATCH_CHARACTERS:
+            write = self._waiting.popleft()
+            size += _characters(write)
+            batch.append(write)
+        return batch
+
+    async def _settle(self, batch: list[Write]) -> None:
+        """Write a batch, whatever it takes, and answer every future in it."""
+        while batch:
+            try:
+                won = await self._execute(batch)
+            except psycopg.OperationalError as error:
+                batch = await self._recover(batch, error)
+                continue
+            except psycopg.Error as error:
+                await self._one_by_one(batch, error)
+                return
+            self._answer(batch, won)
+            return
+
+    async def _execute(self, batch: Sequence[Write]) -> set[str]:
+        creations = [w for w in batch if isinstance(w, Creation)]
+        changes = [w for w in batch if isinstance(w, Change)]
+        if self._connection is None or self._connection.closed:
+            raise psycopg.OperationalError("the journal is not connected")
+        cursor = await self._connection.execute(
+            statement.WRITE, statement.parameters(self._origin, creations, changes), prepare=True
+        )
+        return {row[0] for row in await cursor.fetchall()}
+
+    def _answer(self, batch: Sequence[Write], won: set[str]) -> None:
+        for write in batch:
+            if isinstance(write, Change) and write.stored is not None:
+                write.stored(write.task_id in won)
+        self._published([w for w in batch if w.task_id in won])
+        for write in batch:
+            if not write.done.done():
+                write.done.set_result(write.task_id in won)
+
+    def _refuse(self, write: Write, error: A2AError) -> None:
+        if isinstance(write, Change) and write.stored is not None:
+            write.stored(False)
+        if not write.done.done():
+            write.done.set_exception(error)
+
+    async def _one_by_one(self, batch: Sequence[Write], error: psycopg.Error) -> None:
+        """The database refused a batch: find the write that it means."""
+        if len(batch) == 1:
+            logger.error("The database refused to store task %s", batch[0].task_id, exc_info=error)
+            self._refuse(batch[0], InternalError())
+            return
+        for write in batch:
+            await self._settle([write])
+
+    async def _recover(self, batch: list[Write], error: psycopg.Error) -> list[Write]:
+        """Reconnect, answer the writes that were stored after all, and return those to send again."""
+        logger.warning("The journal lost its connection: %s", type(error).__name__)
+        waited = 0.0
+        while True:
+            try:
+                if self._connection is not None:
+                    await self._connection.close()
+                self._connection = await self._connect()
+                return await self._read_back(batch)
+            except psycopg.OperationalError:
+                await asyncio.sleep(_RETRY_SECONDS)
+                waited += _RETRY_SECONDS
+                if waited >= _CREATION_PATIENCE:
+                    batch = self._refuse_creations(batch)
+
+    def _refuse_creations(self, batch: list[Write]) -> list[Write]:
+        """New tasks are not acknowledged yet, so they can be refused; changes of stored tasks wait on.
+
+        One that was in flight when the connection broke stays: it may be stored, and only the database can tell.
+        """
+        refused = [w for w in self._waiting if isinstance(w, Creation)]
+        self._waiting = deque(w for w in self._waiting if isinstance(w, Change))
+        for write in refused:
+            self._refuse(write, UnavailableError(retry_after=5))
+        return batch
+
+    async def _read_back(self, batch: list[Write]) -> list[Write]:
+        assert self._connection is not None
+        cursor = await self._connection.execute(
+            "SELECT id, version, attempt FROM tasks_app_task WHERE id = ANY(%s)", [[w.task_id for w in batch]]
+        )
+        stored = {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
+        won = {w.task_id for w in batch if w.task_id in stored and _is_stored(w, stored[w.task_id])}
+        self._answer([w for w in batch if w.task_id in won], won)
+        return [w for w in batch if w.task_id not in won]
+
+
+def _is_stored(write: Write, row: tuple[int, int]) -> bool:
+    return isinstance(write, Creation) or row == (write.version + 1, write.new_attempt)
+
+
+def _characters(write: Write) -> int:
+    if isinstance(write, Creation):
+        return len(write.message.body) + len(write.request)
+    return sum(len(e.body) for e in write.events) + sum(len(m.body) for m in write.messages)

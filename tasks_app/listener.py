@@ -1,0 +1,60 @@
+"""The one LISTEN connection of a process, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import psycopg
+from psycopg import sql
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[str], None]
+_RETRY_SECONDS = 0.5
+
+
+class Listener:
+    """Calls a channel's handler with each payload. After every (re)connection `caught_up` is awaited, since
+    notifications may have been missed before it.
+    """
+
+    def __init__(self, dsn: str, caught_up: Callable[[], Awaitable[None]]) -> None:
+        self._dsn = dsn
+        self._caught_up = caught_up
+        self._handlers: dict[str, Handler] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._listening = asyncio.Event()
+
+    def on(self, channel: str, handler: Handler) -> None:
+        """Register the handler of a channel, before `start`."""
+        self._handlers[channel] = handler
+
+    async def start(self) -> None:
+        """Return when notifications are being received."""
+        self._task = asyncio.create_task(self._listen_forever(), name="listener")
+        await self._listening.wait()
+
+    async def stop(self) -> None:
+        """Close the connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _listen_forever(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except psycopg.OperationalError as error:
+                logger.warning("The listener lost its connection: %s", type(error).__name__)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _listen(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+            for channel in self._handlers:
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            await self._caught_up()
+            self._listening.set()
+            async for notification in connection.notifies():
+                self._handlers[notification.channel](notification.payload)

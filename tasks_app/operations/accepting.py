@@ -1,0 +1,224 @@
+"""Taking a message in: as a new task, as the next turn of one, or as a repetition of what was accepted before."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from msgspec import UNSET
+from msgspec.json import encode
+
+from protocol import codec
+from protocol.errors import (
+    ContentTypeNotSupportedError,
+    InternalError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+    Violation,
+)
+from protocol.ids import new_id
+from protocol.model import Message
+from protocol.requests import SendMessageRequest
+from protocol.states import RUNNING, TaskState
+from protocol.timestamps import now
+from tasks_app.execution.draft import USER_ROLE, TaskDraft
+from tasks_app.execution.execution import Execution
+from tasks_app.execution.turn import Turn
+from tasks_app.journal import Acceptance, Change, Creation
+from tasks_app.journal.leases import LEASE
+from tasks_app.operations.call import Call
+from tasks_app.record import HistoryEntry, TaskRecord, initial_status
+
+_TRIES = 5  # how often a follow-up that lost a race looks at the task again
+
+
+@dataclass(slots=True)
+class Accepted:
+    """The task that a message belongs to, and its run if that is in this process.
+
+    `repeated` marks a message that had been accepted before: nothing new was started.
+    """
+
+    record: TaskRecord
+    execution: Execution | None
+    repeated: bool = False
+
+
+async def accept_message(call: Call, request: SendMessageRequest, acknowledged: bool) -> Accepted:
+    """Store the message and start the agent; the message is committed before anything runs (§3.1.1).
+
+    `acknowledged` says that the caller is going to be given a task before the agent has answered. Raises
+    ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotFoundError, UnsupportedOperationError for a
+    task that has ended or is busy, InvalidParamsError for a wrong context or a repeated messageId with other content;
+    then nothing was stored.
+    """
+    _check_content(call, request)
+    acceptance = None
+    if call.entry.idempotent_sends:
+        digest = codec.fingerprint(request)
+        acceptance = Acceptance(call.entry.id, call.caller.owner, request.message.message_id, digest)
+    turn = Turn(
+        configuration=request.configuration,
+        metadata=request.metadata,
+        extensions=sorted(call.extensions),
+        authenticated=call.caller.authenticated,
+        acknowledged=acknowledged,
+    )
+    if request.message.task_id:
+        return await _continue_task(call, request, turn, acceptance)
+    return await _create_task(call, request, turn, acceptance)
+
+
+def _check_content(call: Call, request: SendMessageRequest) -> None:
+    for part in request.message.parts:
+        if not call.entry.accepts_part(part):
+            raise ContentTypeNotSupportedError(part.media_type)
+    if request.configuration is not UNSET and request.configuration.task_push_notification_config is not UNSET:
+        raise PushNotificationNotSupportedError
+
+
+async def _create_task(call: Call, request: SendMessageRequest, turn: Turn, acceptance: Acceptance | None) -> Accepted:
+    message = request.message
+    message.task_id = new_id()
+    message.context_id = message.context_id or new_id()
+    at = now()
+    entry = _history_entry(message, 1, at)
+    here = call.entry.execution == call.host.role
+    record = TaskRecord(
+        id=message.task_id,
+        agent_id=call.entry.id,
+        owner=call.caller.owner,
+        context_id=message.context_id,
+        state=TaskState.SUBMITTED,
+        status=initial_status(at),
+        status_at=at,
+        created_at=at,
+        message_count=1,
+        worker=call.host.origin if here else None,
+        lease_until=at + LEASE,
+        request=encode(turn).decode(),
+        history=[entry.body],
+    )
+    if await call.host.journal.submit(_creation(call, record, entry, acceptance)):
+        return _start(call, record, request)
+    if acceptance is None:
+        raise InternalError
+    return await _repeated(call, acceptance)
+
+
+def _creation(call: Call, record: TaskRecord, message: HistoryEntry, acceptance: Acceptance | None) -> Creation:
+    return Creation(
+        task_id=record.id,
+        agent_id=record.agent_id,
+        owner=record.owner,
+        context_id=record.context_id,
+        status=record.status,
+        created_at=record.created_at,
+        message=message,
+        dialect=call.dialect,
+        request=record.request,
+        worker=record.worker,
+        lease_until=record.created_at + LEASE,
+        acceptance=acceptance,
+        done=asyncio.get_running_loop().create_future(),
+    )
+
+
+async def _continue_task(
+    call: Call, request: SendMessageRequest, turn: Turn, acceptance: Acceptance | None
+) -> Accepted:
+    for _ in range(_TRIES):
+        record = await call.load_task(request.message.task_id)
+        if acceptance is not None and await call.host.store.receipt(*_receipt_key(acceptance)) is not None:
+            return await _repeated(call, acceptance)
+        _check_follow_up(record, request.message)
+        follow_up = _follow_up(call, record, request.message, turn, acceptance)
+        if await call.host.journal.submit(follow_up):
+            return _start(call, _after(record, follow_up), request)
+    raise UnsupportedOperationError("The task changed too often while the message was being taken in.")
+
+
+def _check_follow_up(record: TaskRecord, message: Message) -> None:
+    if message.context_id and message.context_id != record.context_id:  # §3.4.3
+        raise InvalidParamsError([Violation("message.contextId", "is not the context of the task")])
+    if record.state.terminal:
+        raise UnsupportedOperationError(f"The task is {record.state} and takes no more messages.")
+    if record.state in RUNNING:
+        raise UnsupportedOperationError("The task is busy with an earlier message.")
+
+
+def _follow_up(
+    call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None
+) -> Change:
+    """The next turn: a new attempt, which fences off a run that still waits in some process."""
+    message.context_id = record.context_id
+    draft = TaskDraft(replace(record, attempt=record.attempt + 1))
+    draft.move(TaskState.WORKING)
+    events, messages = draft.take()
+    messages.append(_history_entry(message, draft.message_count + 1, draft.status_at))
+    here = call.entry.execution == call.host.role
+    return Change(
+        task_id=record.id,
+        version=record.version,
+        attempt=record.attempt,
+        state=draft.state,
+        status=draft.status,
+        status_at=draft.status_at,
+        metadata=draft.metadata,
+        last_seq=draft.last_seq,
+        message_count=draft.message_count + 1,
+        new_attempt=record.attempt + 1,
+        worker=call.host.origin if here else None,
+        lease_until=draft.status_at + LEASE,
+        done=asyncio.get_running_loop().create_future(),
+        request=encode(turn).decode(),
+        acceptance=acceptance,
+        events=events,
+        messages=messages,
+    )
+
+
+def _after(record: TaskRecord, change: Change) -> TaskRecord:
+    after = replace(
+        record,
+        attempt=change.new_attempt,
+        worker=change.worker,
+        request=change.request or record.request,
+        history=list(record.history),
+        chunks=list(record.chunks),
+    )
+    after.advance(change.events, [m.body for m in change.messages], change.metadata)
+    return after
+
+
+def _start(call: Call, record: TaskRecord, request: SendMessageRequest) -> Accepted:
+    if record.worker is None:
+        call.host.doorbell.ring(record.id, record.attempt)
+        return Accepted(record, None)
+    execution = call.host.execute(call.entry, record, request, call.caller, call.extensions)
+    return Accepted(record, execution)
+
+
+async def _repeated(call: Call, acceptance: Acceptance) -> Accepted:
+    """The task of a message that was accepted before; the other content is refused (§3.3.1)."""
+    receipt = await call.host.store.receipt(*_receipt_key(acceptance))
+    if receipt is None:
+        raise InternalError
+    task_id, digest = receipt
+    if digest != acceptance.digest:
+        raise InvalidParamsError([Violation("message.messageId", "was used before for a message with other content")])
+    record = await call.host.store.load(task_id)
+    if record is None:
+        raise InternalError
+    return Accepted(record, call.host.executions.get(task_id), repeated=True)
+
+
+def _receipt_key(acceptance: Acceptance) -> tuple[int, str, str]:
+    return acceptance.agent_id, acceptance.owner, acceptance.message_id
+
+
+def _history_entry(message: Message, position: int, at: datetime) -> HistoryEntry:
+    body = codec.encode(message).decode()
+    return HistoryEntry(position, message.message_id, USER_ROLE, body, codec.plain_text(message.parts), at)

@@ -1,0 +1,164 @@
+"""Reading tasks off the hot path of the ORM: everything that is asked for at one moment is read in one statement."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg_pool import AsyncConnectionPool
+
+from protocol.states import TaskState
+from tasks_app.record import Event, EventKind, TaskRecord
+
+TASK_COLUMNS = """t.id, t.agent_id, t.owner, t.context_id, t.state, t.status, t.status_at, t.created_at, t.metadata,
+    t.last_seq, t.message_count, t.version, t.attempt, t.worker, t.lease_until, t.request"""
+_TASKS = f"SELECT {TASK_COLUMNS} FROM tasks_app_task t WHERE t.id = ANY(%s)"
+_HISTORY = "SELECT task_id, body FROM tasks_app_message WHERE task_id = ANY(%s) ORDER BY task_id, position"
+_EVENT_COLUMNS = "task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at"
+_ARTIFACTS = f"""SELECT {_EVENT_COLUMNS} FROM tasks_app_event
+    WHERE task_id = ANY(%s) AND kind = {EventKind.ARTIFACT.value} ORDER BY task_id, seq"""
+_EVENTS_AFTER = f"""SELECT {_EVENT_COLUMNS} FROM unnest(%s::text[], %s::int[]) AS c(id, cursor)
+    JOIN tasks_app_event e ON e.task_id = c.id AND e.seq > c.cursor ORDER BY task_id, seq"""
+_EVENTS_PAGE = f"""SELECT {_EVENT_COLUMNS} FROM tasks_app_event
+    WHERE task_id = %s AND seq > %s ORDER BY seq LIMIT %s"""
+_STATUSES = f"""SELECT {_EVENT_COLUMNS} FROM tasks_app_event
+    WHERE task_id = %s AND kind = {EventKind.STATUS.value} ORDER BY seq"""
+_RECEIPT = """SELECT task_id, digest FROM tasks_app_receipt WHERE agent_id = %s AND owner = %s AND message_id = %s"""
+
+_BATCH = 128
+_READERS = 2
+
+
+class Store:
+    """Reads for one process and event loop, over a small pool."""
+
+    def __init__(self, dsn: str) -> None:
+        self.pool = AsyncConnectionPool(
+            dsn, min_size=1, max_size=6, open=False, kwargs={"autocommit": True, "prepare_threshold": 0}
+        )
+        self._wanted: dict[str, asyncio.Future[TaskRecord | None]] = {}
+        self._readers: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Open the pool. Raises `psycopg_pool.PoolTimeout` when the database cannot be reached."""
+        await self.pool.open(wait=True, timeout=10)
+
+    async def stop(self) -> None:
+        """Close the pool."""
+        await asyncio.gather(*self._readers, return_exceptions=True)
+        await self.pool.close()
+
+    async def load(self, task_id: str) -> TaskRecord | None:
+        """The task with its history and artifacts, as committed now. Callers must not change it: it may be shared."""
+        future = self._wanted.get(task_id)
+        if future is None:
+            future = self._wanted[task_id] = asyncio.get_running_loop().create_future()
+            if len(self._readers) < _READERS:
+                reader = asyncio.create_task(self._read_wanted())
+                self._readers.add(reader)
+                reader.add_done_callback(self._readers.discard)
+        return await asyncio.shield(future)
+
+    async def _read_wanted(self) -> None:
+        while self._wanted:
+            batch = dict(list(self._wanted.items())[:_BATCH])
+            for task_id in batch:
+                del self._wanted[task_id]
+            try:
+                records = await self.load_many(list(batch))
+            except Exception as error:
+                for future in batch.values():
+                    if not future.done():
+                        future.set_exception(error)
+                        future.exception()  # each waiter sees it through its shield; none may be left
+                continue
+            for task_id, future in batch.items():
+                if not future.done():
+                    future.set_result(records.get(task_id))
+
+    async def load_many(
+        self, ids: Sequence[str], *, history: bool = True, artifacts: bool = True
+    ) -> dict[str, TaskRecord]:
+        """Tasks by id, in one round trip; absent ones are left out."""
+        wanted = [list(ids)]
+        async with self.pool.connection() as connection, connection.pipeline():
+            tasks = await connection.execute(_TASKS, wanted)
+            said = await connection.execute(_HISTORY, wanted) if history else None
+            made = await connection.execute(_ARTIFACTS, wanted) if artifacts else None
+            records = {row[0]: task_record(row) for row in await tasks.fetchall()}
+            for task_id, body in await said.fetchall() if said else ():
+                _take_message(records.get(task_id), body)
+            for row in await made.fetchall() if made else ():
+                _take_chunk(records.get(row[0]), _event(row))
+        return records
+
+    async def events_after(self, cursors: Sequence[tuple[str, int]]) -> dict[str, list[Event]]:
+        """Events of several tasks beyond a seq each, in order."""
+        ids, seqs = [c[0] for c in cursors], [c[1] for c in cursors]
+        async with self.pool.connection() as connection:
+            rows = await (await connection.execute(_EVENTS_AFTER, [ids, seqs])).fetchall()
+        found: dict[str, list[Event]] = {}
+        for row in rows:
+            found.setdefault(row[0], []).append(_event(row))
+        return found
+
+    async def events_page(self, task_id: str, after: int, limit: int) -> list[Event]:
+        """At most `limit` events of one task beyond `after`, in order."""
+        async with self.pool.connection() as connection:
+            rows = await (await connection.execute(_EVENTS_PAGE, [task_id, after, limit])).fetchall()
+        return [_event(row) for row in rows]
+
+    async def statuses(self, task_id: str) -> list[Event]:
+        """All status events of a task, in order."""
+        async with self.pool.connection() as connection:
+            rows = await (await connection.execute(_STATUSES, [task_id])).fetchall()
+        return [_event(row) for row in rows]
+
+    async def receipt(self, agent_id: int, owner: str, message_id: str) -> tuple[str, str] | None:
+        """(task id, digest) of a message that this caller sent before."""
+        async with self.pool.connection() as connection:
+            row = await (await connection.execute(_RECEIPT, [agent_id, owner, message_id])).fetchone()
+        return (row[0], row[1]) if row else None
+
+    async def query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Rows of one statement."""
+        async with self.pool.connection() as connection:
+            return await (await connection.execute(sql, parameters)).fetchall()
+
+
+def task_record(row: tuple[Any, ...]) -> TaskRecord:
+    """A record of a row of TASK_COLUMNS, without history and artifacts."""
+    head, state, tail = row[:4], TaskState.from_number(row[4]), row[5:]
+    status, status_at, created_at, metadata, last_seq, messages, version, attempt, worker, lease_until, request = tail
+    return TaskRecord(
+        *head, state, status, status_at, created_at, metadata, last_seq, messages, version, attempt, worker,
+        lease_until, request,
+    )  # fmt: skip
+
+
+# The tables are read one after the other: what was stored in between belongs to a later snapshot.
+
+
+def _take_message(record: TaskRecord | None, body: str) -> None:
+    if record is not None and len(record.history) < record.message_count:
+        record.history.append(body)
+
+
+def _take_chunk(record: TaskRecord | None, event: Event) -> None:
+    if record is not None and event.seq <= record.last_seq:
+        record.chunks.append(event)
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    _, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at = row
+    state = _state_of(body) if kind == EventKind.STATUS else None
+    return Event(
+        seq, EventKind(kind), body, created_at, attempt, state, metadata, artifact_id, append, last_chunk
+    )
+
+
+def _state_of(status: str) -> TaskState:
+    """The state in a stored TaskStatus, which the journal writes with `state` first."""
+    start = len('{"state":"')
+    return TaskState(status[start : status.index('"', start)])

@@ -1,0 +1,42 @@
+"""Celery's entry points: doorbells for tasks of `worker` agents, and the sweep that beat asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_init, worker_shutdown
+
+from tasks_app.execution.doorbell import RUN_TASKS
+from tasks_app.execution.worker import WorkerLoop
+
+_loop: WorkerLoop | None = None
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def start_loop(**_: Any) -> None:
+    """The worker process has one event loop for all its agents."""
+    global _loop
+    _loop = WorkerLoop()
+    _loop.start()
+
+
+@worker_shutdown.connect  # type: ignore[untyped-decorator]
+def stop_loop(**_: Any) -> None:
+    """Give running tasks a moment, then fail them with a reason."""
+    if _loop is not None:
+        _loop.stop()
+
+
+@shared_task(name=RUN_TASKS, ignore_result=True, acks_late=True)  # type: ignore[untyped-decorator]
+def run_tasks(rings: list[tuple[str, int]]) -> None:
+    """Claim and run tasks, given as (id, attempt)."""
+    if _loop is not None:
+        _loop.run_tasks(rings)
+
+
+@shared_task(name="tasks_app.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
+def sweep_tasks() -> None:
+    """FAIL or queue again what nobody holds any more."""
+    if _loop is not None:
+        _loop.sweep()
