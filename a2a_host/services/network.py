@@ -1,0 +1,67 @@
+"""The address of the web process, held from the first moment, and the question whether it answers."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import ipaddress
+import os
+import socket
+
+from a2a_host.services.errors import ServiceError
+
+_BACKLOG = 2048
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the address. Connections wait in its queue until a web process takes them, also while one is replaced.
+
+    Raises ServiceError when it is taken or not to be had.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ServiceError(
+                f"port {port} of {host} is taken: choose another one, such as PORT={port + 1}"
+            ) from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+        raise ServiceError(f"cannot listen on port {port} of {host}: {reason}") from error
+    return listener
+
+
+def local_address(host: str) -> str:
+    """Where a process on this machine reaches a server that listens on `host`, as it is written in a URL."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1"
+    return f"[{address}]" if address.version == 6 else host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_healthy(host: str, port: int, timeout: float) -> bool:
+    """Whether `GET /healthz` is answered with 200 within `timeout` seconds."""
+    connection = http.client.HTTPConnection(local_address(host).strip("[]"), port, timeout=timeout)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

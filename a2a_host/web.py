@@ -1,0 +1,30 @@
+"""The web process: uvicorn on a listening socket that is handed to it."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import uvicorn
+
+LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file that is the socket.
+
+
+def main() -> None:
+    """Serve until SIGTERM; then open requests have 5 s."""
+    config = uvicorn.Config(
+        "a2a_host.asgi:application",
+        loop="uvloop",
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # The host knows its TRUSTED_PROXIES itself.
+        timeout_keep_alive=65,  # Longer than the pools of usual clients and proxies keep a connection.
+        timeout_graceful_shutdown=5,
+    )
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(os.environ.pop(LISTENER)))])
+
+
+if __name__ == "__main__":
+    main()
