@@ -85,11 +85,12 @@ class Event(models.Model):
     class Kind(models.IntegerChoices):
         STATUS = 1
         ARTIFACT = 2
+        MESSAGE = 3
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_constraint=False, related_name="events", db_index=False)
     seq = models.IntegerField()
     kind = models.SmallIntegerField(choices=Kind.choices)
-    body = models.TextField(help_text="TaskStatus or Artifact as JSON.")
+    body = models.TextField(help_text="TaskStatus, Artifact or Message as JSON.")
     metadata = models.TextField(null=True, help_text="JSON object of the event.")
     artifact_id = models.CharField(max_length=255, null=True)
     append = models.BooleanField(default=False)
