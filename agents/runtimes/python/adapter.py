@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from a2a.auth.user import UnauthenticatedUser, User
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
@@ -47,7 +50,8 @@ class PythonRuntime:
             task=_current_task(run),
             related_tasks=[write_task(task) for task in related],
         )
-        await self._executor.execute(context, UpdatesQueue(run, updates))
+        with _exit_is_an_error():
+            await self._executor.execute(context, UpdatesQueue(run, updates))
 
     async def cancel(self, run: Run, updates: Updates) -> None:
         """Call `cancel` with the task and, as in the SDK, no message."""
@@ -57,12 +61,22 @@ class PythonRuntime:
             context_id=run.context_id,
             task=_current_task(run) or _started_task(run),
         )
-        await self._executor.cancel(context, UpdatesQueue(run, updates, replied=False))
+        with _exit_is_an_error():
+            await self._executor.cancel(context, UpdatesQueue(run, updates, replied=False))
 
 
 def build(path: str) -> PythonRuntime:
     """A runtime around a new executor of the class at `path`. Raises ExecutorError."""
     return PythonRuntime(construct(load_executor(path)))
+
+
+@contextmanager
+def _exit_is_an_error() -> Iterator[None]:
+    """asyncio lets SystemExit through to the loop: sys.exit() in one agent would end the process of all of them."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError("The executor called sys.exit().") from error
 
 
 def _call_context(run: Run) -> ServerCallContext:

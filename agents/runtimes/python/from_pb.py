@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
+from collections.abc import Sequence
 
 import msgspec
 from a2a.types import a2a_pb2 as pb
@@ -12,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
-from protocol.model import Artifact, Message, Part, Role
+from protocol.model import KEY_MAX, Artifact, Message, Part, Role
 from protocol.states import TaskState
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -35,7 +36,7 @@ def read_state(number: int) -> TaskState:
 def read_message(message: pb.Message, task_id: str, context_id: str) -> Message:
     """A message of the agent in a task and context, whatever ids it was made with. A missing id is made up."""
     return Message(
-        message_id=message.message_id or new_id(),
+        message_id=_read_key(message.message_id, "messageId") if message.message_id else new_id(),
         role=Role.USER if message.role == pb.Role.ROLE_USER else Role.AGENT,
         parts=_read_parts(message.parts, "message"),
         context_id=context_id,
@@ -48,10 +49,8 @@ def read_message(message: pb.Message, task_id: str, context_id: str) -> Message:
 
 def read_artifact(artifact: pb.Artifact) -> Artifact:
     """An artifact or a chunk of one."""
-    if not artifact.artifact_id:
-        raise InvalidAgentResponseError("The agent sent an artifact without an artifactId.")
     return Artifact(
-        artifact_id=artifact.artifact_id,
+        artifact_id=_read_key(artifact.artifact_id, "artifactId"),
         parts=_read_parts(artifact.parts, "artifact"),
         name=artifact.name,
         description=artifact.description,
@@ -86,7 +85,14 @@ def read_struct(struct: Struct) -> Raw:
     return Raw(msgspec.json.encode(_read_fields(struct)))
 
 
-def _read_parts(parts: list[pb.Part], where: str) -> list[Part]:
+def _read_key(key: str, name: str) -> str:
+    """An id that ends up in an index."""
+    if not 0 < len(key) <= KEY_MAX or "\x00" in key:
+        raise InvalidAgentResponseError(f"The agent sent a bad {name}: it is empty, too long or holds U+0000.")
+    return key
+
+
+def _read_parts(parts: Sequence[pb.Part], where: str) -> list[Part]:
     if not parts:
         raise InvalidAgentResponseError(f"The agent sent {where} parts that are empty.")
     return [read_part(part) for part in parts]
@@ -97,7 +103,8 @@ def _read_metadata(holder: pb.Message | pb.Artifact) -> Raw | UnsetType:
 
 
 def _read_fields(struct: Struct) -> dict[str, Json]:
-    return {name: _read_value(value) for name, value in struct.fields.items()}
+    # A protobuf map has no order of its own; sorted, the same Struct is the same text.
+    return {name: _read_value(value) for name, value in sorted(struct.fields.items())}
 
 
 def _read_value(value: Value) -> Json:

@@ -10,10 +10,8 @@ from google.protobuf.struct_pb2 import Struct, Value
 from msgspec import UNSET, Raw, UnsetType
 
 from protocol.codec import encode
-from protocol.model import Artifact, Message, Part, Role, Task, TaskStatus
+from protocol.model import Artifact, Message, Part, Task, TaskStatus
 from protocol.requests import SendMessageRequest
-
-ROLES = {Role.USER: pb.Role.ROLE_USER, Role.AGENT: pb.Role.ROLE_AGENT}
 
 
 def write_request(request: SendMessageRequest) -> pb.SendMessageRequest:
@@ -41,7 +39,7 @@ def write_task(task: Task) -> pb.Task:
 def write_status(status: TaskStatus) -> pb.TaskStatus:
     """TaskStatus (§4.1.2)."""
     message = None if status.message is UNSET else write_message(status.message)
-    written = pb.TaskStatus(state=pb.TaskState.ValueType(status.state.number), message=message)
+    written = pb.TaskStatus(state=status.state.value, message=message)
     if status.timestamp:
         written.timestamp.FromJsonString(status.timestamp)
     return written
@@ -53,7 +51,7 @@ def write_message(message: Message) -> pb.Message:
         message_id=message.message_id,
         context_id=message.context_id,
         task_id=message.task_id,
-        role=ROLES[message.role],
+        role=message.role.value,
         parts=[write_part(part) for part in message.parts],
         metadata=write_struct(message.metadata),
         extensions=message.extensions,
