@@ -81,6 +81,15 @@ def check_executor(kind: str, executor: str, *, construct: bool = True) -> None:
         loading.construct(executor_class)
 
 
+def summarize(kind: str, executor: str) -> str:
+    """What the code says about itself in one line, "" when it says nothing. Raises ExecutorError."""
+    if kind == SIMULATOR:
+        return SIMULATORS[executor].summary if executor in SIMULATORS else ""
+    loading = importlib.import_module("agents.runtimes.python.loading")
+    text = (loading.load_executor(executor).__doc__ or "").strip()
+    return text.partition("\n")[0]
+
+
 def _simulator(name: str) -> type[Runtime]:
     try:
         return SIMULATORS[name]

@@ -1,0 +1,108 @@
+"""Making and changing agents by program: what the admin's form does, for commands and the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import connection, transaction
+
+from agents.models import Agent, Skill
+from agents.runtimes import factory
+from agents.runtimes.errors import ExecutorError
+from agents.runtimes.simulators import SIMULATORS
+
+# One registration at a time: two processes that seed one database must not both miss the same row.
+_LOCK = 0x413241
+
+
+@transaction.atomic
+def register_agent(
+    slug: str, values: Mapping[str, Any], skills: Sequence[Mapping[str, Any]] | None = None
+) -> tuple[Agent, bool]:
+    """Create the agent `slug`, or change the fields named in `values` of the one that is there.
+
+    `values` and `skills` go by the model's field names; `skills`, when given, replace all. A new agent gets a name from
+    its slug, a description from its code and one skill, where they are not given. Returns the agent and whether it is
+    new. Raises ValidationError, whose keys are fields, `skills` for them; then nothing is stored.
+    """
+    lock_registration()
+    agent = Agent.objects.filter(slug=slug).first()
+    created = agent is None
+    if agent is None:
+        agent = Agent(slug=slug)
+        values = _defaults(slug, values) | dict(values)
+        skills = skills or [_default_skill(slug, values)]
+    for name, value in values.items():
+        setattr(agent, name, value)
+    agent.full_clean()
+    agent.save()
+    if skills is not None:
+        _replace_skills(agent, skills)
+    return agent, created
+
+
+def lock_registration() -> None:
+    """Wait for the registrations of other processes. Held until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+
+
+def title(slug: str) -> str:
+    """`order-status` -> `Order status`."""
+    return slug.replace("-", " ").replace("_", " ").strip().capitalize()
+
+
+def one_line(error: ValidationError) -> str:
+    """`executor: There is no module x. name: This field cannot be blank.`"""
+    if not hasattr(error, "error_dict"):
+        return " ".join(error.messages)
+    return " ".join(
+        text if name == NON_FIELD_ERRORS else f"{name}: {text}"
+        for name, texts in error.message_dict.items()
+        for text in texts
+    )
+
+
+def _defaults(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a new agent says where its maker said nothing."""
+    name = values.get("name") or title(slug)
+    kind, executor = values.get("kind", Agent.Kind.PYTHON), values.get("executor", "")
+    defaults: dict[str, Any] = {"name": name, "description": _summary(kind, executor) or name}
+    if kind == Agent.Kind.SIMULATOR and executor in SIMULATORS:
+        defaults["default_input_modes"] = list(SIMULATORS[executor].input_modes)
+        defaults["default_output_modes"] = list(SIMULATORS[executor].output_modes)
+    return defaults
+
+
+def _summary(kind: str, executor: str) -> str:
+    try:
+        return factory.summarize(kind, executor)
+    except ExecutorError:
+        return ""  # full_clean says what is wrong with it
+
+
+def _default_skill(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A card needs a skill (§4.4.1): the agent as a whole."""
+    simulator = SIMULATORS.get(values.get("executor", "")) if values.get("kind") == Agent.Kind.SIMULATOR else None
+    return {
+        "skill_id": slug,
+        "name": values["name"],
+        "description": values["description"],
+        "tags": ["simulator", values["executor"]] if simulator else [slug],
+        "examples": [simulator.example] if simulator else [],
+    }
+
+
+def _replace_skills(agent: Agent, skills: Sequence[Mapping[str, Any]]) -> None:
+    if not skills:
+        raise ValidationError({"skills": "An agent needs at least one skill."})
+    agent.skills.all().delete()
+    for position, values in enumerate(skills):
+        skill = Skill(agent=agent, position=position, **values)
+        try:
+            skill.full_clean()
+        except ValidationError as error:
+            raise ValidationError({"skills": f"{skill.skill_id}: {one_line(error)}"}) from error
+        skill.save()
