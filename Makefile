@@ -1,0 +1,38 @@
+# `make help` lists the commands. PYTHON=python3.13 uses another Python, in a virtual environment of its own.
+PYTHON ?= python3
+ARGS ?=
+VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(patsubst python%,%,$(notdir $(PYTHON))))
+RUN := $(VENV)/bin/python
+SETUP := sh tools/setup.sh $(PYTHON) $(VENV)
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help up test lint bench
+.SILENT:
+
+help:
+	echo "make up      Start the whole host, until Ctrl-C. Settings: PORT, DATA_DIR, DATABASE_URL, BROKER_URL,"
+	echo "             PUBLIC_URL, AGENTS_DIR, HOST, GRPC_PORT, from the environment or as in: make up PORT=8001"
+	echo "make test    Run the test suite; options for pytest as in: make test ARGS='-k cancel'"
+	echo "make lint    Check style, types, import directions and migrations"
+	echo "make bench   Measure the host against the reference and write benchmarks/RESULTS.md"
+	echo "Another Python, as in: make test PYTHON=python3.13"
+
+up:
+	$(SETUP) requirements.txt
+	exec $(RUN) manage.py up
+
+test:
+	$(SETUP) requirements-dev.txt
+	sh tools/chromium.sh
+	exec $(RUN) -m pytest $(ARGS)
+
+lint:
+	$(SETUP) requirements-dev.txt
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(RUN) tools/imports.py
+	$(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+bench:
+	$(SETUP) requirements-dev.txt
+	exec $(RUN) benchmarks/run.py $(ARGS)
