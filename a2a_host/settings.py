@@ -58,7 +58,8 @@ if PUBLIC_URL:
     CSRF_TRUSTED_ORIGINS.append(f"{_public.scheme}://{_public.netloc}")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
 INSTALLED_APPS = [
-    "daphne",
+    # It brings `runserver` to ASGI. Everywhere else its Twisted would cost every start most of a second.
+    *(["daphne"] if "runserver" in sys.argv else []),
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
