@@ -10,15 +10,13 @@ import socket
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from django.db import connections
-from psycopg.conninfo import make_conninfo
-
 from agents.access import flush_last_used
 from agents.registry import CHANNEL as AGENTS_CHANNEL
 from agents.registry import AgentEntry, Registry
 from agents.runtimes.base import Caller, Run
 from protocol.model import Task
 from protocol.requests import SendMessageRequest
+from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import task_of
@@ -152,13 +150,6 @@ class Host:
 def may_see(record: TaskRecord, agent_id: int, owner: str) -> bool:
     """Whether a caller of an agent may know of a task: everything else looks absent (§13.1)."""
     return record.agent_id == agent_id and record.owner == owner and record.state is not record.state.UNSPECIFIED
-
-
-def database_dsn() -> str:
-    """The connection string of Django's default database."""
-    settings = connections["default"].get_connection_params()
-    keep = ("host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey", "options")
-    return make_conninfo(**{k: v for k, v in settings.items() if k in keep and v})
 
 
 _current: Host | None = None

@@ -1,0 +1,17 @@
+"""How the host's own connections reach the database that Django is configured with."""
+
+from __future__ import annotations
+
+from django.db import connections
+from psycopg.conninfo import make_conninfo
+
+_KEPT = ("host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey")
+# Planning the journal's statement costs more than running it, and no statement here depends on its parameters.
+_OPTIONS = "-c plan_cache_mode=force_generic_plan"
+
+
+def database_dsn() -> str:
+    """The connection string of Django's default database."""
+    settings = connections["default"].get_connection_params()
+    kept = {name: value for name, value in settings.items() if name in _KEPT and value}
+    return make_conninfo(**kept, options=f"{settings.get('options', '')} {_OPTIONS}".strip())
