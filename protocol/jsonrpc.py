@@ -84,10 +84,11 @@ def _members(body: bytes) -> dict[str, Raw]:
     if too_deep(body, DEPTH_MAX + 1):
         raise ParseError(TOO_DEEP)
     try:
+        body.decode()
         return _members_decoder.decode(_any_decoder.decode(body))
     except ValidationError:
         raise EnvelopeError(_NOT_AN_OBJECT) from None
-    except DecodeError:
+    except (DecodeError, UnicodeDecodeError):
         return _members_with_surrogates(body)
 
 

@@ -56,8 +56,12 @@ def scalar_reader(kind: Type, form: str) -> Reader:
 def normal_base64(text: str) -> str | None:
     """Standard padded base64 of standard or URL-safe, padded or unpadded base64; None if it is none of them."""
     try:
-        digits = text.encode("ascii").rstrip(b"=").translate(_URL_TO_STANDARD)
-        content = binascii.a2b_base64(digits + b"=" * (-len(digits) % 4), strict_mode=True)
+        given = text.encode("ascii").translate(_URL_TO_STANDARD)
+        digits = given.rstrip(b"=")
+        padded = digits + b"=" * (-len(digits) % 4)
+        if given not in (digits, padded):
+            return None
+        content = binascii.a2b_base64(padded, strict_mode=True)
     except (UnicodeEncodeError, binascii.Error):
         return None
     return binascii.b2a_base64(content, newline=False).decode("ascii")
