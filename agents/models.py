@@ -20,6 +20,7 @@ from agents.runtimes import factory
 from agents.runtimes.errors import ExecutorError
 from agents.validators import validate_media_types, validate_not_blank, validate_texts
 
+SLUG_MAX = 63
 WEB_URL = URLValidator(schemes=["http", "https"])
 
 
@@ -40,7 +41,7 @@ class Agent(models.Model):
         WORKER = "worker", "In a Celery worker"
 
     slug = models.CharField(
-        max_length=63,
+        max_length=SLUG_MAX,
         unique=True,
         validators=[
             RegexValidator(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import connection, transaction
 
-from agents.models import Agent, Skill
+from agents.models import SLUG_MAX, Agent, Skill
 from agents.runtimes import factory
 from agents.runtimes.errors import ExecutorError
 from agents.runtimes.simulators import SIMULATORS
@@ -43,6 +44,27 @@ def register_agent(
     return agent, created
 
 
+@transaction.atomic
+def clone_agent(agent: Agent) -> Agent:
+    """A disabled copy with all skills, under the first free slug of `<slug>-copy`, `<slug>-copy-2` and so on."""
+    lock_registration()
+    skills = list(agent.skills.all())
+    copy = Agent.objects.get(pk=agent.pk)
+    copy.pk, copy.slug, copy.enabled = None, _free_slug(agent.slug), False
+    copy._state.adding = True
+    copy.save()
+    for skill in skills:
+        skill.pk, skill.agent = None, copy
+        skill._state.adding = True
+        skill.save()
+    return copy
+
+
+def set_enabled(agent: Agent, enabled: bool) -> bool:
+    """Show an agent to callers or hide it; returns whether that changed anything."""
+    return bool(Agent.objects.filter(pk=agent.pk).exclude(enabled=enabled).update(enabled=enabled))
+
+
 def lock_registration() -> None:
     """Wait for the registrations of other processes. Held until the transaction ends."""
     with connection.cursor() as cursor:
@@ -63,6 +85,15 @@ def one_line(error: ValidationError) -> str:
         for name, texts in error.message_dict.items()
         for text in texts
     )
+
+
+def _free_slug(slug: str) -> str:
+    for number in count(1):
+        suffix = "-copy" if number == 1 else f"-copy-{number}"
+        free = slug[: SLUG_MAX - len(suffix)] + suffix
+        if not Agent.objects.filter(slug=free).exists():
+            break
+    return free
 
 
 def _defaults(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:

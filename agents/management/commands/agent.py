@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Agent
-from agents.registration import one_line, register_agent, title
+from agents.registration import one_line, register_agent, set_enabled, title
 
 # Option -> field of the model. An option that is not given leaves its field alone.
 TEXTS = {
@@ -85,8 +85,7 @@ class Command(BaseCommand):
         agent = Agent.objects.filter(slug=slug).first()
         if agent is None:
             raise CommandError(f"slug: There is no agent {slug}.")
-        agent.enabled = enabled
-        agent.save(update_fields=["enabled", "updated_at"])
+        set_enabled(agent, enabled)
         self.stdout.write(f"{slug} is {'enabled' if enabled else 'disabled'}.")
 
 
