@@ -1,0 +1,108 @@
+"""The page of one task, and the pieces that it loads when they are opened."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from protocol.states import TaskState
+from tasks_app import models
+from tasks_app.pages import listing, rendering, states, story
+from tasks_app.pages.access import staff_page
+from tasks_app.record import Event, EventKind, TaskRecord
+
+COLOURED_LIMIT = 1024 * 1024  # bytes of raw JSON that are shown; more is offered as a download
+_DIALECTS = {"jsonrpc": "JSON-RPC", "rest": "HTTP+JSON", "grpc": "gRPC"}
+
+
+@require_safe
+@staff_page
+def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
+    """Everything about one task. `?log=<seq>` shows the events before that one."""
+    task = get_object_or_404(models.Task.objects.select_related("agent"), pk=task_id)
+    before = request.GET.get("log", "")
+    log, earlier = story.log(task, int(before) if before.isdecimal() and len(before) < 10 else None)
+    artifacts, whole = story.artifacts(task)
+    state = TaskState.from_number(task.state)
+    context = {
+        "task": task,
+        "title": listing.summaries([task.id]).get(task.id, ""),
+        "look": states.BY_NUMBER[task.state],
+        "running": not (state.terminal or state is TaskState.UNSPECIFIED),
+        "steps": story.timeline(task),
+        "bubbles": story.conversation(task),
+        "most_messages": story.MOST_MESSAGES,
+        "artifacts": artifacts,
+        "artifacts_whole": whole,
+        "log": log,
+        "log_earlier": earlier,
+        "log_before": before,
+        "page": "tasks",
+    }
+    return render(request, "tasks/task.html", context)
+
+
+@require_safe
+@staff_page
+def raw_task(request: HttpRequest, task_id: str) -> HttpResponse:
+    """The raw JSON of the task, coloured, for the section of the page."""
+    body = _protocol_json(task_id)
+    html = rendering.json_code(body.decode()) if len(body) <= COLOURED_LIMIT else None
+    return render(request, "tasks/_raw.html", {"html": html, "size": len(body), "task_id": task_id})
+
+
+@require_safe
+@staff_page
+def task_json(_request: HttpRequest, task_id: str) -> HttpResponseBase:
+    """The task as `GetTask` gives it (§3.1.3), byte for byte."""
+    return HttpResponse(
+        _protocol_json(task_id),
+        content_type="application/json",
+        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"},
+    )
+
+
+@require_safe
+@staff_page
+def raw_event(request: HttpRequest, task_id: str, seq: int) -> HttpResponse:
+    """The JSON of one event, as a stream sends it (§3.2.3)."""
+    row = get_object_or_404(models.Event.objects.select_related("task"), task_id=task_id, seq=seq)
+    payload = _event(row).payload(task_id, row.task.context_id)
+    return render(request, "tasks/_json.html", {"html": rendering.json_code(payload.decode())})
+
+
+def _protocol_json(task_id: str) -> bytes:
+    task = get_object_or_404(models.Task, pk=task_id)
+    if task.state == TaskState.UNSPECIFIED.number:
+        raise Http404("This exchange was answered with a message; there is no task.")
+    history = models.Message.objects.filter(task=task, position__lte=task.message_count).order_by("position")
+    events = models.Event.objects.filter(task=task, kind=EventKind.ARTIFACT, seq__lte=task.last_seq).order_by("seq")
+    record = TaskRecord(
+        id=task.id,
+        agent_id=task.agent_id,
+        owner=task.owner,
+        context_id=task.context_id,
+        state=TaskState.from_number(task.state),
+        status=task.status,
+        status_at=task.status_at,
+        created_at=task.created_at,
+        metadata=task.metadata,
+        history=list(history.values_list("body", flat=True)),
+        chunks=[_event(row) for row in events],
+    )
+    return record.render()
+
+
+def _event(row: models.Event) -> Event:
+    return Event(
+        seq=row.seq,
+        kind=EventKind(row.kind),
+        body=row.body,
+        created_at=row.created_at,
+        attempt=row.attempt,
+        metadata=row.metadata,
+        artifact_id=row.artifact_id,
+        append=row.append,
+        last_chunk=row.last_chunk,
+    )

@@ -1,0 +1,34 @@
+"""Addresses of the task pages and the catalog."""
+
+from __future__ import annotations
+
+from django.urls import path, register_converter
+
+from tasks_app.pages import catalog, files, task_list, task_page
+
+
+class PartOrigin:
+    """`m<position>` of a message or `e<seq>` of an event."""
+
+    regex = "[me][1-9][0-9]{0,8}"
+
+    def to_python(self, value: str) -> str:
+        """As it is."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """As it is."""
+        return value
+
+
+register_converter(PartOrigin, "origin")
+
+urlpatterns = [
+    path("tasks/", task_list.task_list, name="tasks"),
+    path("tasks/<slug:task_id>/", task_page.task_page, name="task"),
+    path("tasks/<slug:task_id>/raw", task_page.raw_task, name="task-raw"),
+    path("tasks/<slug:task_id>/task.json", task_page.task_json, name="task-json"),
+    path("tasks/<slug:task_id>/events/<int:seq>", task_page.raw_event, name="task-event"),
+    path("tasks/<slug:task_id>/files/<origin:origin>/<int:index>", files.part_file, name="task-file"),
+    path("catalog/", catalog.agent_list, name="catalog"),
+]
