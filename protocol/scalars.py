@@ -30,7 +30,7 @@ ABSENT: Final = Absent()
 
 _TEXT = msgspec.json.Decoder(str)
 _BOOL = msgspec.json.Decoder(bool)
-_UNSPECIFIED: dict[type[StrEnum], str] = {Role: "ROLE_UNSPECIFIED", TaskState: "TASK_STATE_UNSPECIFIED"}
+UNSPECIFIED: dict[type[StrEnum], str] = {Role: "ROLE_UNSPECIFIED", TaskState: "TASK_STATE_UNSPECIFIED"}
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _URL_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 
@@ -145,7 +145,7 @@ def _integer(raw: Raw) -> int | None:
 
 def _enum_reader(kind: type[Any]) -> Reader:
     names: dict[str, StrEnum] = {member.value: member for member in kind}
-    unspecified = _UNSPECIFIED[kind]
+    unspecified = UNSPECIFIED[kind]
     # Declaration follows the numbers of the protobuf definition.
     numbered = [unspecified, *(name for name in names if name != unspecified)]
     allowed = ", ".join(numbered[1:])

@@ -48,7 +48,7 @@ def test_reads_integer_enums_proto_names_and_escapes(data: bytes) -> None:
 
 
 def test_null_is_not_there() -> None:
-    nulls = {name: "null" for name in ("contextId", "taskId", "metadata", "extensions", "referenceTaskIds")}
+    nulls = dict.fromkeys(("contextId", "taskId", "metadata", "extensions", "referenceTaskIds"), "null")
     part = '{"text":"hi","raw":null,"url":null,"filename":null,"mediaType":null,"metadata":null}'
     data = send(part, **nulls)[:-1] + b',"configuration":null,"metadata":null,"tenant":null}'
     assert read(data) == CANONICAL
