@@ -17,6 +17,7 @@ from django.urls import re_path
 from a2a_host.bindings.health import serve_health
 from a2a_host.bindings.router import serve_agent
 from a2a_host.lifespan import serve_lifespan
+from tasks_app.pages.live import live_tasks
 
 application: Any = ProtocolTypeRouter(
     {
@@ -24,6 +25,7 @@ application: Any = ProtocolTypeRouter(
             [
                 re_path(r"^agents/(?P<slug>[^/]+)(?P<rest>/.*)?$", serve_agent),
                 re_path(r"^healthz$", serve_health),
+                re_path(r"^live/tasks$", live_tasks),
                 re_path(r"", django_application),
             ]
         ),
