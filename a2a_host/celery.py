@@ -15,6 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
 
 app = Celery("a2a_host")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.set_default()  # for threads other than the one that imports this
 app.autodiscover_tasks()
 
 

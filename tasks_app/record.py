@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from protocol.states import TaskState
+from protocol.timestamps import print_timestamp
 
 _encode = msgspec.json.encode
 
@@ -150,12 +151,7 @@ def quote(text: str) -> str:
 
 def initial_status(at: datetime) -> str:
     """The TaskStatus of a new task as JSON."""
-    return f'{{"state":"TASK_STATE_SUBMITTED","timestamp":"{iso(at)}"}}'
-
-
-def iso(at: datetime) -> str:
-    """`2025-10-28T10:30:00.000Z` (§5.6.1) of an aware UTC time."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+    return f'{{"state":"TASK_STATE_SUBMITTED","timestamp":"{print_timestamp(at)}"}}'
 
 
 def assemble(chunks: list[Event]) -> list[str]:

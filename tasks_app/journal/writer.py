@@ -111,7 +111,8 @@ class Journal:
         changes = [w for w in batch if isinstance(w, Change)]
         if self._connection is None or self._connection.closed:
             raise psycopg.OperationalError("the journal is not connected")
-        cursor = await self._connection.execute(
+        cursor = psycopg.AsyncRawCursor(self._connection)
+        await cursor.execute(
             statement.WRITE, statement.parameters(self._origin, creations, changes), prepare=True
         )
         return {row[0] for row in await cursor.fetchall()}
