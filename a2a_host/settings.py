@@ -148,6 +148,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "tasks_app.sweep", "schedule": 10.0, "options": {"expires": 10}}}
 
 # --- logging: to standard error, which `manage.py up` keeps in DATA_DIR/logs -------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
