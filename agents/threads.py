@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import connections
 
 T = TypeVar("T")
 
@@ -19,10 +19,17 @@ async def in_thread(work: Callable[[], T]) -> T:
     """
 
     def run() -> T:
-        close_old_connections()
+        _close_old_connections()
         try:
             return work()
         finally:
-            close_old_connections()
+            _close_old_connections()
 
     return await sync_to_async(run)()
+
+
+def _close_old_connections() -> None:
+    """Django's `close_old_connections`, which also ends a transaction that the thread is in, without that."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()

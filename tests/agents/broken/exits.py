@@ -1,0 +1,7 @@
+"""A script."""
+
+from __future__ import annotations
+
+import sys
+
+sys.exit()
