@@ -25,12 +25,13 @@ MAX_ERRORS = 50  # a broken server is not hammered for the rest of the time
 
 @dataclass(slots=True)
 class Measure:
-    """What one load came to. Times are in seconds."""
+    """What one load came to. Times are in seconds; `cores` says how many cores each process kept busy."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     first_events: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    cores: dict[str, float] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:

@@ -27,10 +27,11 @@ CANCELED = "TASK_STATE_CANCELED"
 
 @dataclass(slots=True)
 class Idle:
-    """What came out: how many streams were open and ended rightly, and the memory of each in KiB."""
+    """What came out. `kib_each` is the memory of one of `streams`; with those opened before there were `opened`."""
 
     streams: int = 0
-    ended: int = 0
+    opened: int = 0
+    ended: int = 0  # of the opened ones, with the right last event
     kib_each: float = float("nan")
     errors: list[str] = field(default_factory=list)
 
@@ -98,6 +99,7 @@ class IdleStreams:
 
     async def run(self, count: int) -> Idle:
         """Open `count` streams, read the memory, end them."""
+        self._result.streams = count
         try:
             holder = await self._open(self._rpc.hold(HOLD_SECONDS))
             task_id = self._task_of(await asyncio.wait_for(holder.first, PATIENCE))
@@ -139,7 +141,6 @@ class IdleStreams:
         before = self._memory()
         await self._subscribe(task_id, count)
         await asyncio.sleep(SETTLE)
-        self._result.streams = count
         return (self._memory() - before) / count / 1024
 
     async def _cancel(self, task_id: str) -> None:
@@ -149,7 +150,7 @@ class IdleStreams:
         await asyncio.wait([s.last for s in self._subscribers], timeout=PATIENCE)
         faults = [self._faults(subscriber) for subscriber in self._subscribers]
         self._result.errors += [fault for fault in faults if fault]
-        self._result.ended = faults.count("")
+        self._result.opened, self._result.ended = len(faults), faults.count("")
 
     def _faults(self, subscriber: Subscriber) -> str:
         """What is wrong with the end of a stream, or ""."""
