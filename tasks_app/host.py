@@ -80,7 +80,12 @@ class Host:
         await self.store.stop()
 
     def execute(
-        self, entry: AgentEntry, record: TaskRecord, request: SendMessageRequest, caller: Caller, extensions: frozenset[str]
+        self,
+        entry: AgentEntry,
+        record: TaskRecord,
+        request: SendMessageRequest,
+        caller: Caller,
+        extensions: frozenset[str],
     ) -> Execution:
         """Start the newest turn of a task in this process, under the attempt that the record names."""
         follow_up = record.message_count > 1
@@ -124,7 +129,9 @@ class Host:
     async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
         """The tasks that a message refers to, as far as its sender may see them."""
         found = await self.store.load_many(ids)
-        return [task_of(r) for i in ids if (r := found.get(i)) is not None and may_see(r, record.agent_id, record.owner)]
+        return [
+            task_of(r) for i in ids if (r := found.get(i)) is not None and may_see(r, record.agent_id, record.owner)
+        ]
 
     def _cancel_asked(self, task_id: str) -> None:
         execution = self.executions.get(task_id)

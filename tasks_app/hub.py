@@ -81,11 +81,11 @@ class Follower:
         self.cursor = cursor
         self._topic.last_seq = max(self._topic.last_seq, cursor)
 
-    async def next(self, timeout: float) -> list[Event]:
-        """The next events in order, at least one; empty after `timeout` seconds without any."""
+    async def next(self, patience: float) -> list[Event]:
+        """The next events in order, at least one; empty after `patience` seconds without any."""
         events = self._topic.after(self.cursor)
         if events == []:
-            if not await self._wait(timeout):
+            if not await self._wait(patience):
                 return []
             events = self._topic.after(self.cursor)
         if events is None:
@@ -94,11 +94,11 @@ class Follower:
             self.cursor = events[-1].seq
         return events
 
-    async def _wait(self, timeout: float) -> bool:
+    async def _wait(self, patience: float) -> bool:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._topic.waiters.add(waiter)
-        timer = loop.call_later(timeout, _expire, waiter)
+        timer = loop.call_later(patience, _expire, waiter)
         try:
             await waiter
         finally:

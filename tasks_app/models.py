@@ -16,13 +16,11 @@ from protocol.states import TaskState
 class Task(models.Model):
     """A task (§4.1.1) with its current status, and the claim of whoever runs it."""
 
-    State = models.IntegerChoices("State", [(s.name, s.number) for s in TaskState])
-
     id = models.CharField(primary_key=True, max_length=36)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="tasks")
     owner = models.CharField(max_length=120, help_text="The principal that sent the first message.")
     context_id = models.CharField(max_length=255)
-    state = models.SmallIntegerField(choices=State.choices)
+    state = models.SmallIntegerField(choices=[(s.number, s.name) for s in TaskState])
     status = models.TextField(help_text="TaskStatus as JSON.")
     status_at = models.DateTimeField()
     metadata = models.TextField(null=True, help_text="JSON object, as the agent gave it.")
@@ -61,7 +59,9 @@ class Task(models.Model):
 class Message(models.Model):
     """One entry of a task's history (§4.1.4), in the order of `position` (from 1)."""
 
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, db_constraint=False, related_name="messages", db_index=False)
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, db_constraint=False, related_name="messages", db_index=False
+    )
     position = models.IntegerField()
     message_id = models.CharField(max_length=255)
     role = models.SmallIntegerField()
@@ -112,7 +112,9 @@ class Receipt(models.Model):
     owner = models.CharField(max_length=120)
     message_id = models.CharField(max_length=255)
     task_id = models.CharField(max_length=36)
-    digest = models.CharField(max_length=64, help_text="SHA-256 of the request, told apart from another one with the same id.")
+    digest = models.CharField(
+        max_length=64, help_text="SHA-256 of the request, told apart from another one with the same id."
+    )
     created_at = models.DateTimeField()
 
     class Meta:

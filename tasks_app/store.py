@@ -129,12 +129,8 @@ class Store:
 
 def task_record(row: tuple[Any, ...]) -> TaskRecord:
     """A record of a row of TASK_COLUMNS, without history and artifacts."""
-    head, state, tail = row[:4], TaskState.from_number(row[4]), row[5:]
-    status, status_at, created_at, metadata, last_seq, messages, version, attempt, worker, lease_until, request = tail
-    return TaskRecord(
-        *head, state, status, status_at, created_at, metadata, last_seq, messages, version, attempt, worker,
-        lease_until, request,
-    )  # fmt: skip
+    task_id, agent_id, owner, context_id, state, *rest = row
+    return TaskRecord(task_id, agent_id, owner, context_id, TaskState.from_number(state), *rest)
 
 
 # The tables are read one after the other: what was stored in between belongs to a later snapshot.
@@ -153,9 +149,7 @@ def _take_chunk(record: TaskRecord | None, event: Event) -> None:
 def _event(row: tuple[Any, ...]) -> Event:
     _, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at = row
     state = _state_of(body) if kind == EventKind.STATUS else None
-    return Event(
-        seq, EventKind(kind), body, created_at, attempt, state, metadata, artifact_id, append, last_chunk
-    )
+    return Event(seq, EventKind(kind), body, created_at, attempt, state, metadata, artifact_id, append, last_chunk)
 
 
 def _state_of(status: str) -> TaskState:

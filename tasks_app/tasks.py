@@ -13,7 +13,7 @@ from tasks_app.execution.worker import WorkerLoop
 _loop: WorkerLoop | None = None
 
 
-@worker_init.connect  # type: ignore[untyped-decorator]
+@worker_init.connect
 def start_loop(**_: Any) -> None:
     """The worker process has one event loop for all its agents."""
     global _loop
@@ -21,21 +21,21 @@ def start_loop(**_: Any) -> None:
     _loop.start()
 
 
-@worker_shutdown.connect  # type: ignore[untyped-decorator]
+@worker_shutdown.connect
 def stop_loop(**_: Any) -> None:
     """Give running tasks a moment, then fail them with a reason."""
     if _loop is not None:
         _loop.stop()
 
 
-@shared_task(name=RUN_TASKS, ignore_result=True, acks_late=True)  # type: ignore[untyped-decorator]
+@shared_task(name=RUN_TASKS, ignore_result=True, acks_late=True)
 def run_tasks(rings: list[tuple[str, int]]) -> None:
     """Claim and run tasks, given as (id, attempt)."""
     if _loop is not None:
         _loop.run_tasks(rings)
 
 
-@shared_task(name="tasks_app.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
+@shared_task(name="tasks_app.sweep", ignore_result=True)
 def sweep_tasks() -> None:
     """FAIL or queue again what nobody holds any more."""
     if _loop is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from a2a_host.bindings.http import JSON, Headers, respond_empty, respond
+from a2a_host.bindings.http import JSON, Headers, respond, respond_empty
 from a2a_host.bindings.public_url import base_url
 from agents.cards import Card, CardCache
 from agents.registry import AgentEntry

@@ -81,9 +81,7 @@ async def respond(
 
 async def respond_empty(send: ASGISendCallable, status: int, extra: Headers | None = None) -> None:
     """Send a response without a body."""
-    await send(
-        {"type": "http.response.start", "status": status, "headers": [*CORS, *(extra or [])], "trailers": False}
-    )
+    await send({"type": "http.response.start", "status": status, "headers": [*CORS, *(extra or [])], "trailers": False})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -25,7 +25,7 @@ _HEADERS: Headers = [
 _KEEP_ALIVE = b": keep-alive\n\n"
 
 
-class EventStream(AsyncHttpConsumer):
+class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
     """Sends `head + payload + tail` of each frame as one event whose `id` is the frame's seq."""
 
     def __init__(self, frames: AsyncIterator[Frame], head: bytes, tail: bytes) -> None:

@@ -59,6 +59,7 @@ class WorkerLoop:
 
     def sweep(self) -> int:
         """Look for abandoned tasks once."""
+
         async def look() -> int:
             return await sweep(await get_host())
 

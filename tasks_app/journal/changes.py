@@ -66,5 +66,3 @@ class Change:
     events: list[Event] = field(default_factory=list)
     messages: list[HistoryEntry] = field(default_factory=list)
     stored: Callable[[bool], None] | None = None
-
-

@@ -50,7 +50,8 @@ WITH creation AS (
     FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt
     RETURNING t.id
 ), logged AS (
-    INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at)
+    INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt,
+        created_at)
     SELECT e.* FROM unnest(%s::text[], %s::int[], %s::smallint[], %s::text[], %s::text[], %s::text[], %s::bool[],
         %s::bool[], %s::int[], %s::timestamptz[])
     AS e(task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at)
@@ -177,9 +178,7 @@ def _payloads(origin: str, creations: Sequence[Creation], changes: Sequence[Chan
 
 def text_array(values: Iterable[str | None]) -> str:
     """A PostgreSQL text[] literal. Several times cheaper than the driver's element-wise adaptation."""
-    quoted = [
-        "NULL" if v is None else '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"' for v in values
-    ]
+    quoted = ["NULL" if v is None else '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"' for v in values]
     return "{" + ",".join(quoted) + "}"
 
 

@@ -2,7 +2,7 @@
 
 Guarantees:
 - a future is answered after the commit, so no event leaves the process before it is stored;
-- a batch is in flight alone, and the writes of one task wait for their future before they build on it: their order holds;
+- a batch is in flight alone, and a task's next write waits for the one that it builds on: their order holds;
 - a batch that the database refuses is sent again one by one, so only the culprit gets the error;
 - after a broken connection the outcome of the batch is read back before anything is sent again: nothing is written
   twice, and nothing that was written is reported as lost.
@@ -112,9 +112,7 @@ class Journal:
         if self._connection is None or self._connection.closed:
             raise psycopg.OperationalError("the journal is not connected")
         cursor = psycopg.AsyncRawCursor(self._connection)
-        await cursor.execute(
-            statement.WRITE, statement.parameters(self._origin, creations, changes), prepare=True
-        )
+        await cursor.execute(statement.WRITE, statement.parameters(self._origin, creations, changes), prepare=True)
         return {row[0] for row in await cursor.fetchall()}
 
     def _answer(self, batch: Sequence[Write], won: set[str]) -> None:

@@ -149,9 +149,7 @@ def _check_follow_up(record: TaskRecord, message: Message) -> None:
         raise UnsupportedOperationError("The task is busy with an earlier message.")
 
 
-def _follow_up(
-    call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None
-) -> Change:
+def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None) -> Change:
     """The next turn: a new attempt, which fences off a run that still waits in some process."""
     message.context_id = record.context_id
     draft = TaskDraft(replace(record, attempt=record.attempt + 1))

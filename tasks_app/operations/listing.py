@@ -47,9 +47,8 @@ class TaskPage:
     def payload(self) -> bytes:
         """The ListTasksResponse as JSON; `artifacts` only where they were asked for."""
         tasks = b",".join(r.render(self.history_length, self.include_artifacts) for r in self.records)
-        tail = (
-            f'],"nextPageToken":{quote(self.next_page_token)},"pageSize":{self.page_size},"totalSize":{self.total_size}}}'
-        )
+        token = quote(self.next_page_token)
+        tail = f'],"nextPageToken":{token},"pageSize":{self.page_size},"totalSize":{self.total_size}}}'
         return b'{"tasks":[' + tasks + tail.encode()
 
 
@@ -74,7 +73,8 @@ async def list_tasks(call: Call, request: ListTasksRequest) -> TaskPage:
 
 
 def _filters(request: ListTasksRequest) -> tuple[str, list[Any]]:
-    sql, values = "", []
+    sql = ""
+    values: list[Any] = []
     if request.context_id:
         sql += " AND t.context_id = %s"
         values.append(request.context_id)

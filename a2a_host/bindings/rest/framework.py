@@ -48,10 +48,9 @@ class A2AParser(BaseParser):
 
     media_type = "application/a2a+json"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> bytes:
-        """The whole body."""
-        body: bytes = stream.read()
-        return body
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """The whole body, as bytes."""
+        return stream.read()
 
 
 class JsonParser(A2AParser):
@@ -121,7 +120,7 @@ class AsyncAPIView(APIView):
         drf_request = self.initialize_request(request, *args, **kwargs)
         self.request = drf_request
         self.headers = self.default_response_headers
-        response: HttpResponseBase
+        response: Any
         try:
             self.initial(drf_request, *args, **kwargs)
             drf_request.auth  # noqa: B018 authentication is lazy, and comes before everything else
@@ -141,8 +140,15 @@ class AsyncAPIView(APIView):
     @property
     def call(self) -> Call:
         """The authenticated call."""
-        call: Call = self.request.auth
+        call: Any = self.request.auth
+        assert isinstance(call, Call)
         return call
+
+    @property
+    def body(self) -> bytes:
+        """The body as it came; an empty object for none."""
+        data: Any = self.request.data
+        return data or b"{}"
 
     def _handler(self, request: Request) -> Any:
         handler = getattr(self, (request.method or "").lower(), None) if self._allows(request) else None

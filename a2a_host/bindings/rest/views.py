@@ -31,7 +31,7 @@ class SendMessageView(AsyncAPIView):
 
     async def post(self, request: Request) -> Response:
         """SendMessage."""
-        answer = await operations.send_message(self.call, codec.decode(SendMessageRequest, request.data or b"{}"))
+        answer = await operations.send_message(self.call, codec.decode(SendMessageRequest, self.body))
         return Response(answer.payload())
 
 
@@ -40,7 +40,7 @@ class StreamMessageView(AsyncAPIView):
 
     async def post(self, request: Request) -> EventStreamResponse:
         """SendStreamingMessage."""
-        message = codec.decode(SendMessageRequest, request.data or b"{}")
+        message = codec.decode(SendMessageRequest, self.body)
         return EventStreamResponse(await operations.stream_message(self.call, message))
 
 
@@ -67,7 +67,7 @@ class CancelTaskView(AsyncAPIView):
 
     async def post(self, request: Request, id: str) -> Response:
         """CancelTask. The id of the path counts, whatever the body says."""
-        wanted = codec.decode(CancelTaskRequest, request.data or b"{}", {"id": id})
+        wanted = codec.decode(CancelTaskRequest, self.body, {"id": id})
         return Response((await operations.cancel_task(self.call, wanted)).render())
 
 
@@ -76,7 +76,7 @@ class SubscribeView(AsyncAPIView):
 
     async def post(self, request: Request, id: str) -> EventStreamResponse:
         """SubscribeToTask."""
-        wanted = codec.decode(SubscribeToTaskRequest, request.data or b"{}", {"id": id})
+        wanted = codec.decode(SubscribeToTaskRequest, self.body, {"id": id})
         return EventStreamResponse(await operations.subscribe_to_task(self.call, wanted))
 
     async def get(self, request: Request, id: str) -> EventStreamResponse:
