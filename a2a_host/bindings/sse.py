@@ -1,4 +1,4 @@
-"""Server-Sent Events for every HTTP binding: a Channels consumer that sends frames until they end or the client goes."""
+"""Server-Sent Events for the HTTP bindings: a Channels consumer that sends frames until they end or the client goes."""
 
 from __future__ import annotations
 
