@@ -19,6 +19,7 @@ from protocol.errors import (
     EnvelopeError,
     InternalError,
     MethodNotFoundError,
+    ParseError,
     PushNotificationNotSupportedError,
     UnauthenticatedError,
     UnsupportedOperationError,
@@ -44,33 +45,63 @@ _EMPTY = Raw(b"{}")
 async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> None:
     """Answer one POST to an agent's URL."""
     parameters = read_service_parameters(scope)
-    request_id = _NULL
     try:
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
         call = _authenticated(host, entry, parameters, body)
         check_json_type(parameters.content_type.encode("latin-1"))
         envelope = jsonrpc.decode_envelope(body)
-        request_id = envelope.id if envelope.id is not None else _NULL
-        parameters.check_version()
-        if envelope.method in _STREAMS:
-            frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
-            await _serve_stream(scope, receive, send, frames, request_id)
-            return
-        payload = await _call_method(call, envelope)
     except ClientGone:
         return
     except EnvelopeError as error:
         await _respond_error(send, error, error.id)
     except A2AError as error:
-        await _respond_error(send, error, request_id)
-    except Exception:
-        logger.exception("A JSON-RPC call to %s failed", entry.slug)
-        await _respond_error(send, InternalError(), request_id)
+        await _respond_error(send, error, _NULL)
     else:
-        if envelope.notification:
+        if envelope.id is None:
+            await _serve_notification(call, parameters, envelope)
             await respond_empty(send, 204)
         else:
+            await _serve_call(scope, receive, send, call, parameters, envelope, envelope.id)
+
+
+async def _serve_call(
+    scope: Any, receive: Any, send: Any, call: Call, parameters: ServiceParameters, envelope: Envelope, request_id: Raw
+) -> None:
+    frames: AsyncIterator[Frame] | None = None
+    payload = b""
+    try:
+        parameters.check_version()
+        if envelope.method in _STREAMS:
+            frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
+        else:
+            payload = await _call_method(call, envelope)
+    except ParseError as error:
+        await _respond_error(send, error, _NULL)  # JSON-RPC 2.0 §5: what is not JSON has no id
+    except A2AError as error:
+        await _respond_error(send, error, request_id)
+    except Exception:
+        logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
+        await _respond_error(send, InternalError(), request_id)
+    else:
+        if frames is not None:
+            await _serve_stream(scope, receive, send, frames, request_id)
+        else:
             await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), payload), JSON)
+
+
+async def _serve_notification(call: Call, parameters: ServiceParameters, envelope: Envelope) -> None:
+    """Do what a request without an id asks for. Nobody is told how it went (JSON-RPC 2.0 §4.1)."""
+    try:
+        parameters.check_version()
+        if envelope.method in _STREAMS:
+            frames: Any = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
+            await frames.aclose()
+        else:
+            await _call_method(call, envelope)
+    except A2AError:
+        return
+    except Exception:
+        logger.exception("A JSON-RPC notification to %s failed", call.entry.slug)
 
 
 def _authenticated(host: Host, entry: AgentEntry, parameters: ServiceParameters, body: bytes) -> Call:
