@@ -19,14 +19,17 @@ from a2a_host.bindings.router import serve_agent
 from a2a_host.lifespan import serve_lifespan
 from tasks_app.pages.live import live_tasks
 
+route: Any = re_path  # its types know of Django's views only
+
 application: Any = ProtocolTypeRouter(
     {
         "http": URLRouter(
             [
-                re_path(r"^agents/(?P<slug>[^/]+)(?P<rest>/.*)?$", serve_agent),
-                re_path(r"^healthz$", serve_health),
-                re_path(r"^live/tasks$", live_tasks),
-                re_path(r"", django_application),
+                # A decoded path may hold line breaks; nothing below /agents may reach Django and its HTML.
+                route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
+                route(r"^healthz$", serve_health),
+                route(r"^live/tasks$", live_tasks),
+                route(r"", django_application),
             ]
         ),
         "lifespan": serve_lifespan,

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 async def serve_agent(scope: Any, receive: Any, send: Any) -> None:
     """ASGI application of one agent's paths; the URL router names the agent and what follows it."""
     names = scope["url_route"]["kwargs"]
-    slug, rest_path = names["slug"], names.get("rest", "/")
+    slug, rest_path = names.get("slug", ""), names.get("rest", "/")
     if scope["method"] == "OPTIONS":
         await respond_preflight(send)
         return
