@@ -58,9 +58,7 @@ def one_line(text: bytes) -> bytes:
 
 
 def explain(text: bytes) -> A2AError:
-    """Why msgspec could not read `text`: not JSON at all, or JSON whose strings are no Unicode text."""
-    if too_deep(text):
-        return ParseError(TOO_DEEP)
+    """Why msgspec could not read `text`, which is not too deep: no JSON, or JSON whose strings are no Unicode."""
     try:
         value = json.loads(text.decode(), parse_constant=_finite, parse_int=_finite)
     except UnicodeDecodeError:

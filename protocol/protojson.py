@@ -30,7 +30,7 @@ from msgspec.inspect import (
     type_info,
 )
 
-from protocol.errors import ParseError
+from protocol.errors import InvalidParamsError, ParseError, Violation
 from protocol.json_text import TOO_DEEP, explain, is_null, join, too_deep
 from protocol.model import Wire
 from protocol.rules import check_rules
@@ -56,7 +56,7 @@ def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = Non
     if text in (b"", b"null"):
         text = b"{}"
     out = Violations()
-    members = _root_members(text, out)
+    members = _root_members(text)
     reader: StructReader[T] = struct_reader(kind)
     for name, value in (given or {}).items():
         reader.give(members, name, value, out)
@@ -71,7 +71,7 @@ def finish(reader: StructReader[T], members: Members, out: Violations) -> T:
     return value
 
 
-def _root_members(text: bytes, out: Violations) -> Members:
+def _root_members(text: bytes) -> Members:
     if too_deep(text):
         raise ParseError(TOO_DEEP)
     try:
@@ -82,9 +82,7 @@ def _root_members(text: bytes, out: Violations) -> Members:
     try:
         return _MEMBERS.decode(text)
     except ValidationError:
-        out.add("", "must be an object")
-        out.finish()
-        raise
+        raise InvalidParamsError([Violation("", "must be an object")]) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +228,7 @@ def _list_reader(read_item: Reader, required: bool) -> Reader:
             return out.add(path, "must be an array")
         if required and not items:
             return out.add(path, "must have at least one element")
-        return [_present(read_item(item, f"{path}[{i}]", out), f"{path}[{i}]", out) for i, item in enumerate(items)]
+        return [read_item(item, f"{path}[{index}]", out) for index, item in enumerate(items)]
 
     return read_list
 
@@ -241,14 +239,6 @@ def _map_reader(read_value: Reader) -> Reader:
             members = _MEMBERS.decode(raw)
         except ValidationError:
             return out.add(path, "must be an object")
-        values: dict[str, Any] = {}
-        for key, member in members.items():
-            place = join(path, shown(key))
-            values[key] = _present(read_value(member, place, out), place, out)
-        return values
+        return {key: read_value(member, join(path, shown(key)), out) for key, member in members.items()}
 
     return read_map
-
-
-def _present(value: Any, path: str, out: Violations) -> Any:
-    return out.add(path, "is required") if value is ABSENT else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from google.api import field_behavior_pb2
 from google.protobuf import struct_pb2, timestamp_pb2
@@ -74,7 +74,7 @@ def _chosen(draw: st.DrawFn, descriptor: Descriptor) -> list[FieldDescriptor]:
     return chosen
 
 
-def _values(field: FieldDescriptor) -> st.SearchStrategy[Any]:
+def _values(field: Any) -> st.SearchStrategy[Any]:
     if _is_map(field):
         return st.dictionaries(texts, _single(field.message_type.fields_by_name["value"]), max_size=2)
     if field.is_repeated:
@@ -82,7 +82,7 @@ def _values(field: FieldDescriptor) -> st.SearchStrategy[Any]:
     return _single(field)
 
 
-def _single(field: FieldDescriptor) -> st.SearchStrategy[Any]:
+def _single(field: Any) -> st.SearchStrategy[Any]:
     match field.type:
         case FieldDescriptor.TYPE_MESSAGE if field.name == "status_timestamp_after":
             # Read into a datetime.
@@ -112,7 +112,7 @@ def _message(descriptor: Descriptor) -> st.SearchStrategy[Any]:
         case "google.protobuf.Struct":
             return json_objects.map(lambda value: ParseDict(value, struct_pb2.Struct()))
         case "google.protobuf.Value":
-            return json_values.map(lambda value: ParseDict(value, struct_pb2.Value()))
+            return json_values.map(lambda value: ParseDict(cast(Any, value), struct_pb2.Value()))
         case "google.protobuf.Timestamp":
             return timestamps()
     return st.deferred(lambda: messages(descriptor))

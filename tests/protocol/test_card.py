@@ -9,6 +9,7 @@ from protocol.card import (
     AgentCard,
     AgentInterface,
     AgentSkill,
+    APIKeySecurityScheme,
     AuthorizationCodeOAuthFlow,
     HTTPAuthSecurityScheme,
     OAuth2SecurityScheme,
@@ -117,6 +118,26 @@ def test_refuses_a_card_that_cannot_be_called() -> None:
     ]
 
 
+@pytest.mark.spec("4.5")
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ('"securitySchemes":[]', ("securitySchemes", "must be an object")),
+        ('"securitySchemes":{"a":null}', ("securitySchemes.a", "must be an object")),
+        (
+            '"securityRequirements":[{"schemes":{"a":{"list":[1]}}}]',
+            ("securityRequirements[0].schemes.a.list[0]", "must be a string"),
+        ),
+        (
+            '"securitySchemes":{"o":{"oauth2SecurityScheme":{"flows":{"implicit":{"scopes":{"a":null}}}}}}',
+            ("securitySchemes.o.oauth2SecurityScheme.flows.implicit.scopes.a", "must be a string"),
+        ),
+    ],
+)
+def test_names_what_is_wrong_in_a_map(members: str, expected: tuple[str, str]) -> None:
+    assert violations(AgentCard, MINIMAL[:-1] + f",{members}}}".encode()) == [expected]
+
+
 @pytest.mark.spec("4.5.1")
 def test_schemes_of_the_future_do_not_hide_a_card() -> None:
     data = MINIMAL[:-1] + b',"securitySchemes":{"new":{"quantumSecurityScheme":{}}}}'
@@ -147,3 +168,5 @@ def test_names_what_a_complete_card_still_needs() -> None:
     assert [(one.field, one.description) for one in missing_fields(almost)] == [("skills[0].tags", "is required")]
     skill.tags = ["t"]
     assert missing_fields(almost) == []
+    almost.security_schemes = {"k": SecurityScheme(api_key_security_scheme=APIKeySecurityScheme(location="", name="n"))}
+    assert [one.field for one in missing_fields(almost)] == ["securitySchemes.k.apiKeySecurityScheme.location"]

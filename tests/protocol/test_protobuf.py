@@ -136,7 +136,7 @@ def test_reads_any_spelling(name: str) -> None:
     check()
 
 
-def respell(draw: st.DrawFn, descriptor: Descriptor, value: dict[str, Any]) -> dict[str, Any]:
+def respell(draw: Any, descriptor: Descriptor, value: dict[str, Any]) -> dict[str, Any]:
     """The same message in another spelling that ProtoJSON allows."""
     spelled: dict[str, Any] = {}
     for field in descriptor.fields:
@@ -150,7 +150,7 @@ def respell(draw: st.DrawFn, descriptor: Descriptor, value: dict[str, Any]) -> d
     return {name: inner for name, inner in unknown.items() if name not in known} | spelled
 
 
-def respell_field(draw: st.DrawFn, field: FieldDescriptor, value: Any) -> Any:
+def respell_field(draw: Any, field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         inner = field.message_type.fields_by_name["value"]
         return {key: respell_value(draw, inner, one) for key, one in value.items()}
@@ -159,7 +159,7 @@ def respell_field(draw: st.DrawFn, field: FieldDescriptor, value: Any) -> Any:
     return respell_value(draw, field, value)
 
 
-def respell_value(draw: st.DrawFn, field: FieldDescriptor, value: Any) -> Any:
+def respell_value(draw: Any, field: Any, value: Any) -> Any:
     match field.type:
         case FieldDescriptor.TYPE_MESSAGE if field.message_type.file.name.startswith("google/"):
             return value
@@ -193,7 +193,7 @@ def test_never_fails_in_another_way(data: st.DataObject) -> None:
     Parse(damaged, getattr(a2a_pb2, name)(), ignore_unknown_fields=True)
 
 
-def damage(draw: st.DrawFn, value: Any) -> Any:
+def damage(draw: Any, value: Any) -> Any:
     """The same JSON with something else in a few places."""
     if draw(st.integers(0, 9)) == 0:
         return draw(json_values)

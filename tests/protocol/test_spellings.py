@@ -118,7 +118,7 @@ def test_large_raw_content_is_kept() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"id":"T2"}', b'{"id":null}', b'{"id":5}'])
 def test_values_of_the_path_win(data: bytes) -> None:
-    assert decode(CancelTaskRequest, data, {"id": "T1"}) == CancelTaskRequest(id="T1")
+    assert decode(CancelTaskRequest, data, {"id": "T1", "elsewhere": "x"}) == CancelTaskRequest(id="T1")
 
 
 def test_values_of_the_path_go_with_the_body() -> None:
