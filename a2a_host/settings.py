@@ -39,6 +39,11 @@ if AGENTS_DIR:
     if AGENTS_DIR not in sys.path:
         sys.path.append(AGENTS_DIR)
 
+# An idle stream says this often that it lives: proxies cut what is silent for half a minute.
+KEEP_ALIVE_SECONDS = env.float("KEEP_ALIVE_SECONDS", default=15.0)
+if KEEP_ALIVE_SECONDS <= 0:
+    raise ImproperlyConfigured(f"KEEP_ALIVE_SECONDS must be more than 0, got {KEEP_ALIVE_SECONDS}")
+
 
 # --- Django --------------------------------------------------------------------------------
 def _secret_key() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from django.conf import settings
 from msgspec import UNSET
 
 from protocol.errors import UnsupportedOperationError
@@ -17,7 +18,6 @@ from tasks_app.operations.call import Call
 from tasks_app.operations.sending import Answer, answers_with_message
 from tasks_app.record import EventKind, TaskRecord
 
-KEEP_ALIVE_SECONDS = 15.0
 AUTH_WAIT_SECONDS = 3600.0
 """How long a stream stays open while the task waits for authorization (§7.6.1)."""
 
@@ -97,7 +97,7 @@ async def _follow(follower: Follower, record: TaskRecord, ends_at: frozenset[Tas
     state, since = record.state, now()
     follower.begin(record.last_seq)
     while state not in ends_at:
-        events = await follower.next(KEEP_ALIVE_SECONDS)
+        events = await follower.next(settings.KEEP_ALIVE_SECONDS)
         if not events:
             if state is TaskState.AUTH_REQUIRED and (now() - since).total_seconds() > AUTH_WAIT_SECONDS:
                 return
