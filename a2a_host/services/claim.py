@@ -30,7 +30,7 @@ class Trace:
 
     @property
     def alive(self) -> bool:
-        return _born(self.pid) == self.born
+        return self.born > 0 and _born(self.pid) == self.born
 
 
 def claim(layout: Layout) -> IO[str]:
@@ -74,7 +74,8 @@ def end_leftovers(layout: Layout) -> list[str]:
         time.sleep(0.02)
     for trace in left:
         if trace.alive:
-            os.killpg(trace.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(trace.pid, signal.SIGKILL)
     return [trace.name for trace in left]
 
 
