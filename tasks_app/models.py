@@ -17,7 +17,7 @@ class Task(models.Model):
     """A task (§4.1.1) with its current status, and the claim of whoever runs it."""
 
     id = models.CharField(primary_key=True, max_length=36)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="tasks")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="tasks", db_index=False)
     owner = models.CharField(max_length=120, help_text="The principal that sent the first message.")
     context_id = models.CharField(max_length=255)
     state = models.SmallIntegerField(choices=[(s.number, s.name) for s in TaskState])
@@ -59,6 +59,7 @@ class Task(models.Model):
 class Message(models.Model):
     """One entry of a task's history (§4.1.4), in the order of `position` (from 1)."""
 
+    pk = models.CompositePrimaryKey("task_id", "position")
     task = models.ForeignKey(
         Task, on_delete=models.CASCADE, db_constraint=False, related_name="messages", db_index=False
     )
@@ -68,9 +69,6 @@ class Message(models.Model):
     body = models.TextField(help_text="Message as JSON.")
     search = models.TextField(help_text="Plain text of the text parts.")
     created_at = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["task", "position"], name="message_once")]
 
     def __str__(self) -> str:
         return self.message_id
@@ -87,6 +85,7 @@ class Event(models.Model):
         ARTIFACT = 2
         MESSAGE = 3
 
+    pk = models.CompositePrimaryKey("task_id", "seq")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_constraint=False, related_name="events", db_index=False)
     seq = models.IntegerField()
     kind = models.SmallIntegerField(choices=Kind.choices)
@@ -98,9 +97,6 @@ class Event(models.Model):
     attempt = models.IntegerField()
     created_at = models.DateTimeField()
 
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["task", "seq"], name="event_once")]
-
     def __str__(self) -> str:
         return f"{self.task_id}#{self.seq}"
 
@@ -108,6 +104,7 @@ class Event(models.Model):
 class Receipt(models.Model):
     """A message that was accepted from a caller: the same one sent again finds its task here (§3.3.1)."""
 
+    pk = models.CompositePrimaryKey("agent_id", "owner", "message_id")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     owner = models.CharField(max_length=120)
     message_id = models.CharField(max_length=255)
@@ -116,9 +113,6 @@ class Receipt(models.Model):
         max_length=64, help_text="SHA-256 of the request, told apart from another one with the same id."
     )
     created_at = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["agent", "owner", "message_id"], name="receipt_once")]
 
     def __str__(self) -> str:
         return self.message_id
@@ -130,14 +124,12 @@ class TaskCount(models.Model):
     The sum over shards is exact; one row alone means nothing and may be negative.
     """
 
+    pk = models.CompositePrimaryKey("agent_id", "owner", "state", "shard")
     agent_id = models.BigIntegerField()
     owner = models.CharField(max_length=120)
     state = models.SmallIntegerField()
     shard = models.SmallIntegerField()
     tasks = models.BigIntegerField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["agent_id", "owner", "state", "shard"], name="task_count_once")]
 
     def __str__(self) -> str:
         return f"{self.agent_id} {self.owner} {self.state}"

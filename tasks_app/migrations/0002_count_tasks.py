@@ -31,14 +31,27 @@ _TRIGGERS = {
     "delete": _CREATE.format(name="delete", event="DELETE", tables=_BEFORE, rows=_MINUS),
 }
 
+_DROP_LIKE_INDEX = r"""
+DO $$ DECLARE name text;
+BEGIN
+    FOR name IN SELECT indexname FROM pg_indexes
+        WHERE tablename = 'tasks_app_task' AND indexname LIKE 'tasks\_app\_task\_id\_%\_like'
+    LOOP EXECUTE format('DROP INDEX %I', name); END LOOP;
+END $$;
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [("tasks_app", "0001_initial")]
 
     operations = [
-        migrations.RunSQL(
-            sql=sql,
-            reverse_sql=f"DROP TRIGGER tasks_app_count_{name} ON tasks_app_task; DROP FUNCTION tasks_app_count_{name}();",
-        )
-        for name, sql in _TRIGGERS.items()
+        # Django adds it for LIKE on every key of text; ids are looked up whole, and each index costs every write.
+        migrations.RunSQL(_DROP_LIKE_INDEX, migrations.RunSQL.noop),
+        *(
+            migrations.RunSQL(
+                sql,
+                f"DROP TRIGGER tasks_app_count_{name} ON tasks_app_task; DROP FUNCTION tasks_app_count_{name}();",
+            )
+            for name, sql in _TRIGGERS.items()
+        ),
     ]
