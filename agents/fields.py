@@ -12,6 +12,8 @@ class TextListField(forms.CharField):
 
     def __init__(self, *, encoder: Any = None, decoder: Any = None, **kwargs: Any) -> None:
         kwargs["help_text"] = f"{kwargs.get('help_text', '')} One a line.".strip()
+        # Django asks for it where a default is a function; `has_changed` does without.
+        kwargs["show_hidden_initial"] = False
         super().__init__(**kwargs)
         self.widget.attrs.setdefault("rows", 3)
 

@@ -1,0 +1,309 @@
+"""The admin of agents and API keys, as a browser uses it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from agents.keys import hash_key
+from agents.models import Agent, ApiKey, Skill
+from tests.agents.conftest import make_agent
+
+pytestmark = pytest.mark.django_db
+GREETER = "tests.agents.executors.Greeter"
+LIST, ADD = "/admin/agents/agent/", "/admin/agents/agent/add/"
+KEYS, ADD_KEY = "/admin/agents/apikey/", "/admin/agents/apikey/add/"
+
+FORM: dict[str, Any] = {
+    "slug": "helper",
+    "enabled": "on",
+    "name": "Helper",
+    "version": "1.0.0",
+    "description": "Helps.",
+    "kind": "python",
+    "executor": GREETER,
+    "execution": "web",
+    "streaming": "on",
+    "push_notifications": "on",
+    "idempotent_sends": "on",
+    "default_input_modes": "text/plain\r\n\r\n image/* ",
+    "default_output_modes": "text/plain",
+    "timeout_seconds": "3600",
+    "cancel_grace_seconds": "5",
+    "max_request_bytes": "8388608",
+    "documentation_url": "e.test/docs",
+    "icon_url": "",
+    "provider_organization": "",
+    "provider_url": "",
+    "skills-TOTAL_FORMS": "1",
+    "skills-INITIAL_FORMS": "0",
+    "skills-MIN_NUM_FORMS": "1",
+    "skills-MAX_NUM_FORMS": "1000",
+    "skills-0-skill_id": "help",
+    "skills-0-name": "Help",
+    "skills-0-description": "Helps with all.",
+    "skills-0-tags": "help\r\nall",
+    "skills-0-examples": "How are you, today?",
+    "skills-0-input_modes": "",
+    "skills-0-output_modes": "",
+    "skills-0-position": "0",
+}
+
+
+@pytest.fixture
+def browser(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+def errors_of(browser: Client, **changes: str) -> dict[str, list[str]]:
+    """Errors of the form by field, skills as `skills-0-tags`; nothing is stored then."""
+    reply = browser.post(ADD, FORM | changes)
+    assert reply.status_code == 200
+    assert not Agent.objects.exists()
+    context = reply.context
+    errors = {name: list(texts) for name, texts in context["adminform"].form.errors.items()}
+    for formset in context["inline_admin_formsets"]:
+        for form in formset.formset.forms:
+            errors |= {f"{form.prefix}-{name}": list(texts) for name, texts in form.errors.items()}
+        if formset.formset.non_form_errors():
+            errors["skills"] = list(formset.formset.non_form_errors())
+    return errors
+
+
+class TestAgentForm:
+    def test_create(self, browser: Client) -> None:
+        assert browser.get(ADD).status_code == 200
+        assert browser.post(ADD, FORM).headers["Location"] == LIST
+        agent = Agent.objects.get()
+        assert (agent.slug, agent.executor, agent.enabled, agent.open) == ("helper", GREETER, True, False)
+        assert agent.default_input_modes == ["text/plain", "image/*"]
+        assert agent.documentation_url == "https://e.test/docs"
+        skill = agent.skills.get()
+        assert (skill.skill_id, skill.tags, skill.examples) == ("help", ["help", "all"], ["How are you, today?"])
+        assert skill.input_modes == []
+
+    def test_edit_shows_lists_as_lines_and_the_addresses(self, browser: Client) -> None:
+        browser.post(ADD, FORM)
+        agent = Agent.objects.get()
+        url = reverse("admin:agents_agent_change", args=[agent.pk])
+        page = browser.get(url).content.decode()
+        assert "text/plain\nimage/*</textarea>" in page
+        assert 'data-copy="/agents/helper"' in page
+        assert 'data-copy="/agents/helper/.well-known/agent-card.json"' in page
+        skill = agent.skills.get()
+        edit = FORM | {
+            "skills-INITIAL_FORMS": "1",
+            "skills-0-id": str(skill.pk),
+            "skills-0-agent": str(agent.pk),
+            "name": "New",
+        }
+        assert browser.post(url, edit).headers["Location"] == LIST
+        agent.refresh_from_db()
+        assert (agent.name, agent.default_input_modes) == ("New", ["text/plain", "image/*"])
+        change = LogEntry.objects.get(action_flag=2)
+        assert change.get_change_message() == "Changed Name."
+
+    @pytest.mark.parametrize(
+        ("field", "value", "text"),
+        [
+            ("slug", "Bad Slug", "Use 1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends."),
+            ("name", "  ", "This field is required."),
+            ("description", "", "This field is required."),
+            ("executor", "nope.Agent", "There is no module nope on the import path (see AGENTS_DIR)."),
+            ("executor", f"{GREETER}er", "Module tests.agents.executors has no class Greeterer."),
+            ("executor", "", "This field is required."),
+            ("default_input_modes", "text", "text is not a media type such as text/plain."),
+            ("default_input_modes", " \n ", "This field is required."),
+            ("timeout_seconds", "0", "Ensure this value is greater than or equal to 1."),
+            ("provider_organization", "Acme", ""),
+            ("skills-0-tags", "", "This field is required."),
+            ("skills-0-input_modes", "x", "x is not a media type such as text/plain."),
+        ],
+    )
+    def test_errors_name_the_field(self, browser: Client, field: str, value: str, text: str) -> None:
+        expected = {field: [text]}
+        if field == "provider_organization":
+            expected = {"provider_url": ["A provider needs both, an organization and a URL."]}
+        assert errors_of(browser, **{field: value}) == expected
+
+    @pytest.mark.spec("4.4.1")
+    def test_an_agent_needs_a_skill(self, browser: Client) -> None:
+        nothing = {name: "" for name in FORM if name.startswith("skills-0-") and name != "skills-0-position"}
+        required = ("skill_id", "name", "description", "tags")
+        assert errors_of(browser, **nothing) == {f"skills-0-{name}": ["This field is required."] for name in required}
+        assert errors_of(browser, **{"skills-TOTAL_FORMS": "0"})["skills"] == ["An agent needs at least one skill."]
+
+    def test_the_last_skill_cannot_be_removed(self, browser: Client) -> None:
+        browser.post(ADD, FORM)
+        agent, skill = Agent.objects.get(), Skill.objects.get()
+        edit = FORM | {
+            "skills-INITIAL_FORMS": "1",
+            "skills-0-id": str(skill.pk),
+            "skills-0-agent": str(agent.pk),
+            "skills-0-DELETE": "on",
+        }
+        reply = browser.post(reverse("admin:agents_agent_change", args=[agent.pk]), edit)
+        assert "An agent needs at least one skill." in reply.content.decode()
+        assert Skill.objects.get() == skill
+
+    def test_two_skills_cannot_share_an_id(self, browser: Client) -> None:
+        second = {name.replace("-0-", "-1-"): value for name, value in FORM.items() if "-0-" in name}
+        assert "skills" in errors_of(browser, **second, **{"skills-TOTAL_FORMS": "2"})
+
+
+class TestAgentList:
+    def test_shows_and_finds(self, browser: Client, settings: Settings) -> None:
+        settings.PUBLIC_URL = "https://api.e.test"
+        make_agent()
+        make_agent("other", executor="data", description="Something else")
+        page = browser.get(LIST).content.decode()
+        assert 'data-copy="https://api.e.test/agents/echo"' in page
+        assert 'data-copy="https://api.e.test/agents/other/.well-known/agent-card.json"' in page
+        page = browser.get(LIST, {"q": "something"}).content.decode()
+        assert "/agents/other" in page
+        assert "/agents/echo" not in page
+        page = browser.get(LIST, {"enabled__exact": "0"}).content.decode()
+        assert "/agents/echo" not in page
+
+    def test_toggle(self, browser: Client) -> None:
+        agent = make_agent()
+        data = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-id": str(agent.pk), "_save": "Save"}
+        browser.post(LIST, data)
+        agent.refresh_from_db()
+        assert not agent.enabled
+        browser.post(LIST, data | {"form-0-enabled": "on"})
+        agent.refresh_from_db()
+        assert agent.enabled
+
+    def test_an_agent_whose_code_is_gone_can_be_switched_off(self, browser: Client) -> None:
+        agent = make_agent()
+        Agent.objects.update(executor="gone", name="Mine")
+        data = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-id": str(agent.pk), "_save": "Save"}
+        browser.post(LIST, data)
+        agent.refresh_from_db()
+        assert not agent.enabled
+
+    def test_enable_and_disable(self, browser: Client) -> None:
+        agents = [make_agent(), make_agent("off", enabled=False)]
+        selected = [str(agent.pk) for agent in agents]
+        reply = browser.post(LIST, {"action": "disable", "_selected_action": selected}, follow=True)
+        assert [str(message) for message in reply.context["messages"]] == ["Disabled 1 of 2 agents."]
+        assert not Agent.objects.filter(enabled=True).exists()
+        browser.post(LIST, {"action": "enable", "_selected_action": selected})
+        assert Agent.objects.filter(enabled=True).count() == 2
+        assert [entry.get_change_message() for entry in LogEntry.objects.all()].count("Disabled.") == 1
+
+    def test_clone_opens_the_copy(self, browser: Client) -> None:
+        agent = make_agent()
+        reply = browser.post(LIST, {"action": "clone", "_selected_action": [str(agent.pk)]})
+        copy = Agent.objects.get(slug="echo-copy")
+        assert reply.headers["Location"] == reverse("admin:agents_agent_change", args=[copy.pk])
+        assert not copy.enabled
+        assert copy.skills.count() == 1
+
+    def test_clone_of_many_stays_on_the_list(self, browser: Client) -> None:
+        selected = [str(make_agent(slug).pk) for slug in ("a", "b")]
+        reply = browser.post(LIST, {"action": "clone", "_selected_action": selected}, follow=True)
+        assert [str(message) for message in reply.context["messages"]] == [
+            "Made a-copy, b-copy, disabled until you enable them."
+        ]
+
+    def test_delete(self, browser: Client) -> None:
+        agent = make_agent()
+        url = reverse("admin:agents_agent_delete", args=[agent.pk])
+        assert browser.post(url, {"post": "yes"}).headers["Location"] == LIST
+        assert not Agent.objects.exists()
+
+
+class TestApiKeys:
+    def create(self, browser: Client, **changes: str) -> Any:
+        return browser.post(
+            ADD_KEY, {"name": "laptop", "owner": "alice", "expires_at_0": "", "expires_at_1": ""} | changes
+        )
+
+    def test_the_key_is_shown_once(self, browser: Client) -> None:
+        assert "Save and add another" not in browser.get(ADD_KEY).content.decode()
+        reply = self.create(browser)
+        assert reply.status_code == 200
+        assert "no-store" in reply.headers["Cache-Control"]
+        found = re.search(r'<code id="api-key">(a2a_[\w-]{43})</code>', reply.content.decode())
+        assert found is not None
+        key = found.group(1)
+        assert f'data-copy="{key}"' in reply.content.decode()
+        row = ApiKey.objects.get()
+        assert (row.name, row.owner, row.digest, row.prefix) == ("laptop", "alice", hash_key(key), key[:8])
+        for url in (KEYS, reverse("admin:agents_apikey_change", args=[row.pk]), "/admin/"):
+            assert key not in browser.get(url).content.decode()
+        assert key not in str(list(LogEntry.objects.values()))
+        assert key not in str(dict(browser.session))
+
+    def test_owner_is_the_name_by_default(self, browser: Client) -> None:
+        self.create(browser, owner="")
+        assert ApiKey.objects.get().owner == "laptop"
+
+    def test_anonymous_is_reserved(self, browser: Client) -> None:
+        reply = self.create(browser, owner="anonymous")
+        assert reply.context["adminform"].form.errors == {
+            "owner": ["The owner anonymous is reserved for callers without a key."]
+        }
+        assert not ApiKey.objects.exists()
+
+    def test_the_same_page_again_makes_no_second_key(self, browser: Client) -> None:
+        self.create(browser)
+        reply = self.create(browser)
+        assert reply.context["adminform"].form.errors == {"name": ["API key with this Name already exists."]}
+        assert ApiKey.objects.count() == 1
+
+    def test_change(self, browser: Client) -> None:
+        row, _ = ApiKey.issue("laptop", "alice")
+        url = reverse("admin:agents_apikey_change", args=[row.pk])
+        browser.post(url, {"name": "desk", "owner": "bob", "expires_at_0": "2030-01-02", "expires_at_1": "03:04:05"})
+        row.refresh_from_db()
+        assert (row.name, row.owner, row.enabled) == ("desk", "alice", False)
+        assert row.expires_at is not None
+        assert row.expires_at.isoformat() == "2030-01-02T03:04:05+00:00"
+
+    def test_disable(self, browser: Client) -> None:
+        row, _ = ApiKey.issue("laptop")
+        reply = browser.post(KEYS, {"action": "disable", "_selected_action": [str(row.pk)]}, follow=True)
+        assert [str(message) for message in reply.context["messages"]] == ["Disabled 1 API keys."]
+        assert "disabled" in reply.content.decode()
+        row.refresh_from_db()
+        assert not row.usable
+
+
+def test_users_and_groups(browser: Client) -> None:
+    Group.objects.create(name="operators")
+    for model in ("user", "group"):
+        assert browser.get(f"/admin/auth/{model}/").status_code == 200
+        assert browser.get(f"/admin/auth/{model}/add/").status_code == 200
+    assert browser.get("/admin/").status_code == 200
+
+
+@pytest.mark.parametrize("url", [LIST, ADD, KEYS, ADD_KEY])
+def test_only_for_staff(client: Client, url: str) -> None:
+    client.force_login(User.objects.create_user("nobody"))
+    for reply in (client.get(url), client.post(url, FORM)):
+        assert reply.status_code == 302
+        assert reply.headers["Location"].startswith("/admin/login/")
+    assert not Agent.objects.exists()
+    assert not ApiKey.objects.exists()
+
+
+def test_permissions_count_for_actions(client: Client) -> None:
+    agent = make_agent()
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(*viewer.user_permissions.model.objects.filter(codename="view_agent"))
+    client.force_login(viewer)
+    assert client.get(LIST).status_code == 200
+    for action in ("disable", "clone"):
+        client.post(LIST, {"action": action, "_selected_action": [str(agent.pk)]})
+    assert list(Agent.objects.values_list("slug", "enabled")) == [("echo", True)]
