@@ -6,8 +6,9 @@ from django.db import connections
 from psycopg.conninfo import make_conninfo
 
 _KEPT = ("host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey")
-# Planning the journal's statement costs more than running it, and no statement here depends on its parameters.
-_OPTIONS = "-c plan_cache_mode=force_generic_plan"
+# Planning the journal's statement costs more than running it, and no statement's best plan depends on its parameters.
+# A plan that was made while the tables were empty must not scan them when they are full.
+_OPTIONS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 
 
 def database_dsn() -> str:

@@ -31,7 +31,7 @@ from tasks_app.store import Store
 
 logger = logging.getLogger(__name__)
 
-_SHUTDOWN_GRACE_SECONDS = 3.0
+_SHUTDOWN_GRACE_SECONDS = 2.0
 _LAST_USED_SECONDS = 60.0
 
 

@@ -29,9 +29,9 @@ class Doorbell:
         self._thread.start()
 
     def stop(self) -> None:
-        """Publish what is waiting, for at most two seconds."""
+        """Publish what is waiting, for at most a second."""
         self._rings.put(None)
-        self._thread.join(timeout=2)
+        self._thread.join(timeout=1)
 
     def ring(self, task_id: str, attempt: int) -> None:
         """Ask for a worker, without waiting."""

@@ -1,4 +1,4 @@
-"""The one statement that writes a batch: set-based, so 256 tasks cost one round trip and one commit.
+"""The statement that writes a batch: set-based, so 256 tasks cost one round trip and one commit.
 
 Every array parameter is a column. A data-modifying CTE returns the rows that it really changed, and events, messages
 and acceptances are inserted only for those; so one loser (a stale version, a repeated message) leaves its neighbours
@@ -17,8 +17,8 @@ from tasks_app.journal.changes import Acceptance, Change, Creation
 CHANNEL = "a2a_events"
 _NOTIFY_IDS = 150  # ids of 36 characters and a seq in one payload, under NOTIFY's 8,000 bytes
 
-_WRITE = """
-WITH creation AS (
+_CREATE = """
+creation AS (
     SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::text[],
         %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
     AS i(id, agent_id, owner, context_id, status, created_at, dialect, request, worker, lease_until,
@@ -37,7 +37,10 @@ WITH creation AS (
 ), first_message AS (
     INSERT INTO tasks_app_message (task_id, position, message_id, role, body, search, created_at)
     SELECT c.id, 1, c.message_id, 1, c.body, c.search, c.created_at FROM creation c JOIN created USING (id)
-), change AS (
+)"""
+
+_CHANGE = """
+change AS (
     SELECT * FROM unnest(%s::text[], %s::int[], %s::int[], %s::smallint[], %s::text[], %s::timestamptz[], %s::text[],
         %s::int[], %s::int[], %s::int[], %s::text[], %s::timestamptz[], %s::text[])
     AS i(id, version, attempt, state, status, status_at, metadata, last_seq, message_count, new_attempt, worker,
@@ -68,27 +71,43 @@ WITH creation AS (
     AS a(agent_id, owner, message_id, task_id, digest)
     JOIN changed ON changed.id = a.task_id
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING
-), told AS (
+)"""
+
+_TELL = """
+told AS (
     SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload
 )
-SELECT id FROM created UNION ALL SELECT id FROM changed UNION ALL SELECT NULL FROM told
 """
-_numbers = count(1)
-WRITE = re.sub("%s", lambda _: f"${next(_numbers)}", _WRITE)
-"""With PostgreSQL's own placeholders: the driver need not look for others in each call."""
 
 
-def parameters(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> list[str]:
-    """Parameters of WRITE in order: one array literal a column."""
-    return [
-        *_creation_columns(creations),
+def _statement(*parts: str, changed: tuple[str, ...]) -> str:
+    """With PostgreSQL's own placeholders: the driver need not look for others in each call."""
+    ids = " UNION ALL ".join(f"SELECT id FROM {name}" for name in changed)
+    sql = "WITH " + ",".join([*parts, _TELL]) + ids + " UNION ALL SELECT NULL FROM told"
+    numbers = count(1)
+    return re.sub("%s", lambda _: f"${next(numbers)}", sql)
+
+
+# Most batches of a calm host hold one kind of write, and what a statement does not mention costs nothing.
+CREATE = _statement(_CREATE, changed=("created",))
+CHANGE = _statement(_CHANGE, changed=("changed",))
+CREATE_AND_CHANGE = _statement(_CREATE, _CHANGE, changed=("created", "changed"))
+
+
+def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> tuple[str, list[str]]:
+    """The statement for a batch and its parameters in order: one array literal a column."""
+    told = [CHANNEL, text_array(_payloads(origin, creations, changes))]
+    if not changes:
+        return CREATE, [*_creation_columns(creations), *told]
+    columns = [
         *_change_columns(changes),
         *_event_columns(changes),
         *_message_columns(changes),
         *_acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance is not None]),
-        CHANNEL,
-        text_array(_payloads(origin, creations, changes)),
     ]
+    if not creations:
+        return CHANGE, [*columns, *told]
+    return CREATE_AND_CHANGE, [*_creation_columns(creations), *columns, *told]
 
 
 def _creation_columns(rows: Sequence[Creation]) -> list[str]:

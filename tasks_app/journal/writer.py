@@ -111,8 +111,9 @@ class Journal:
         changes = [w for w in batch if isinstance(w, Change)]
         if self._connection is None or self._connection.closed:
             raise psycopg.OperationalError("the journal is not connected")
+        sql, parameters = statement.prepare(self._origin, creations, changes)
         cursor = psycopg.AsyncRawCursor(self._connection)
-        await cursor.execute(statement.WRITE, statement.parameters(self._origin, creations, changes), prepare=True)
+        await cursor.execute(sql, parameters, prepare=True)
         return {row[0] for row in await cursor.fetchall()}
 
     def _answer(self, batch: Sequence[Write], won: set[str]) -> None:
