@@ -11,7 +11,7 @@ LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file 
 
 
 def main() -> None:
-    """Serve until SIGTERM; then open requests have 5 s."""
+    """Serve until SIGTERM; then open requests have 3 s."""
     config = uvicorn.Config(
         "a2a_host.asgi:application",
         loop="uvloop",
@@ -21,7 +21,7 @@ def main() -> None:
         server_header=False,
         proxy_headers=False,  # The host knows its TRUSTED_PROXIES itself.
         timeout_keep_alive=65,  # Longer than the pools of usual clients and proxies keep a connection.
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=3,
     )
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(os.environ.pop(LISTENER)))])
 
