@@ -21,16 +21,31 @@ from a2a_host.unfold import UNFOLD as UNFOLD
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
+
+def _port(name: str, default: int) -> int:
+    value = env.str(name, default=str(default))
+    if not value.isdecimal() or not 0 < int(value) < 65536:
+        raise ImproperlyConfigured(f"{name} must be a number from 1 to 65535, got {value}")
+    return int(value)
+
+
+def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    try:
+        return [ipaddress.ip_network(network) for network in env.list(name, default=default)]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from error
+
+
 # --- where it runs -------------------------------------------------------------------------
 HOST = env.str("HOST", default="127.0.0.1")
-PORT = env.int("PORT", default=8000)
-GRPC_PORT = env.int("GRPC_PORT", default=50051)
+PORT = _port("PORT", 8000)
+GRPC_PORT = _port("GRPC_PORT", 50051)
 DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / ".data").resolve()
 LAYOUT = Layout(DATA_DIR)
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 if PUBLIC_URL and urlsplit(PUBLIC_URL).scheme not in ("http", "https"):
     raise ImproperlyConfigured(f"PUBLIC_URL must start with http:// or https://, got {PUBLIC_URL}")
-TRUSTED_PROXIES = [ipaddress.ip_network(n) for n in env.list("TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])]
+TRUSTED_PROXIES = _networks("TRUSTED_PROXIES", ["127.0.0.0/8", "::1/128"])
 AGENTS_DIR = env.str("AGENTS_DIR", default="")
 if AGENTS_DIR:
     AGENTS_DIR = str(Path(AGENTS_DIR).resolve())

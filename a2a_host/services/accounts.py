@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import subprocess
 import time
 from dataclasses import dataclass
@@ -50,8 +51,14 @@ def service_account(data: Path) -> Account | None:
 
 
 def own(path: Path, account: Account | None) -> None:
-    """Make `path` a folder that only `account` may enter (and root)."""
+    """Make `path` a folder that only `account` may enter (and root). Raises ServiceError if it is somebody else's.
+
+    Some of these are in /tmp, where anybody may have put something under the name before.
+    """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), account.uid if account else -1):
+        raise ServiceError(f"{path} is not ours: remove it")
     if account is not None:
         os.chown(path, account.uid, account.gid)
     path.chmod(0o700)

@@ -20,6 +20,7 @@ from a2a_host.services.processes import Process, Service, trim_log
 
 _FAST = 10.0  # seconds: who dies sooner than that after a start has died fast
 _FAST_DEATHS = 5
+_PAUSE = 0.5  # seconds after the first of them, twice as long after each further one
 _TICK = 60.0  # seconds between looks at the size of the logs
 
 
@@ -44,7 +45,7 @@ class _Watched:
             raise ServiceError(
                 f"{process.name} died {_FAST_DEATHS} times in a row: {process.last_words()} (see {process.service.log})"
             )
-        self.again_at = now + (0.25 * 2**self.fast_deaths if self.fast_deaths else 0)
+        self.again_at = now + (_PAUSE * 2 ** (self.fast_deaths - 1) if self.fast_deaths else 0)
 
 
 class Supervisor:
@@ -101,8 +102,8 @@ class Supervisor:
     def _look_after(self, watched: _Watched) -> None:
         process = watched.process
         if watched.again_at is None and process.exit_code is not None:
-            self._say(f"{process.name} ended ({process.ending}), it is started again")
             watched.note_death()
+            self._say(f"{process.name} ended ({process.ending}), it is started again")
         if watched.again_at is not None and watched.again_at <= time.monotonic():
             watched.process = Process(process.service)
             watched.again_at = None

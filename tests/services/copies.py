@@ -67,7 +67,7 @@ class Copy:
 
     def __init__(self, data_dir: Path, command: list[str] | None = None, **environment: str) -> None:
         self.data_dir = data_dir
-        self.port = int(environment.get("PORT") or free_port())
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         clean = {k: v for k, v in os.environ.items() if k not in ("SECRET_KEY", "DJANGO_SETTINGS_MODULE", "DATA_DIR")}
         self.environment = clean | {"DATA_DIR": str(data_dir), "PORT": str(self.port)} | environment

@@ -1,0 +1,76 @@
+"""`manage.py up` on services that somebody else runs, and what it says when they are not there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from tests.services.copies import Copy, free_port
+from tests.services.test_up import send
+
+
+@pytest.fixture
+def empty_database(postgres: str) -> Iterator[str]:
+    """The URL of a new database on the suite's PostgreSQL."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE elsewhere")
+        yield postgres.replace("/a2a?", "/elsewhere?")
+        connection.execute("DROP DATABASE elsewhere WITH (FORCE)")
+
+
+def test_nothing_embedded_is_started(start: Callable[..., Copy], empty_database: str, broker: str) -> None:
+    copy = start(DATABASE_URL=empty_database, BROKER_URL=f"{broker}?virtual_host=15").wait_ready()
+    assert copy.lines[:2] == ["Using the PostgreSQL of DATABASE_URL", "Using the broker of BROKER_URL"]
+    assert sorted(copy.pids()) == ["web", "worker"]
+    assert not (copy.data_dir / "postgres").exists()
+    task = send(copy, "steps-worker", "steps 1 1")["result"]["task"]
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+
+    another = start("another", DATABASE_URL=empty_database, BROKER_URL=f"{broker}?virtual_host=15").wait_ready()
+    assert another.credentials["admin_password"] is None  # The admin of the first keeps the password.
+    assert another.lines[-2] == "Admin: user admin was there before, with the password it had"
+    assert "result" in send(another, "order-agent", "hello", copy.credentials["api_key"])
+
+
+def test_an_unreachable_database_is_one_line(start: Callable[..., Copy]) -> None:
+    port = free_port()
+    began = time.monotonic()
+    copy = start(DATABASE_URL=f"postgresql://somebody:secret@127.0.0.1:{port}/a2a")
+    assert copy.wait_end(20) == 1
+    assert time.monotonic() - began < 20
+    assert copy.lines[0] == "Using the PostgreSQL of DATABASE_URL"
+    assert len(copy.lines) == 2
+    assert copy.lines[1].startswith("a2a-host: DATABASE_URL is unreachable: connection failed: ")
+    assert "secret" not in copy.lines[1]
+    assert not (copy.data_dir / "valkey").exists()
+
+
+def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
+    port = free_port()
+    copy = start(BROKER_URL=f"redis://:secret@127.0.0.1:{port}/0")
+    assert copy.wait_end(30) == 1
+    assert copy.lines[0] == "Using the broker of BROKER_URL"
+    assert len(copy.lines) == 2
+    assert copy.lines[1].startswith("a2a-host: BROKER_URL is unreachable: ")
+    assert "secret" not in copy.lines[1]
+    assert not (copy.data_dir / "postgres").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("PORT", "eighty", "a2a-host: PORT must be a number from 1 to 65535, got eighty"),
+        ("DATABASE_URL", "mysql://x/y", "a2a-host: DATABASE_URL must start with postgresql://"),
+        ("AGENTS_DIR", "/nowhere", "a2a-host: AGENTS_DIR is not a folder: /nowhere"),
+        ("PUBLIC_URL", "example.org", "a2a-host: PUBLIC_URL must start with http:// or https://, got example.org"),
+        ("TRUSTED_PROXIES", "10.0.0.1/8", "a2a-host: TRUSTED_PROXIES: 10.0.0.1/8 has host bits set"),
+        ("DATA_DIR", "/proc/nowhere", "a2a-host: [Errno 2] No such file or directory: '/proc/nowhere'"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(start: Callable[..., Copy], name: str, value: str, line: str) -> None:
+    copy = start(**{name: value})
+    assert copy.wait_end() == 1
+    assert copy.lines == [line]
