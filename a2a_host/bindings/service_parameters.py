@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,6 +14,7 @@ from tasks_app.host import Host
 from tasks_app.operations import Call
 
 SUPPORTED_VERSIONS = ("1.0",)
+_VERSION = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9]+)?")  # Major.Minor counts, a patch does not (§3.6)
 
 _WANTED = {
     b"authorization": "authorization",
@@ -27,7 +29,7 @@ _WANTED = {
 
 @dataclass(slots=True)
 class ServiceParameters:
-    """Headers as they came; "" where there was none. Several A2A-Extensions lines are joined by commas."""
+    """Headers as they came; "" where there was none. Lines of one name are joined by commas (RFC 9110 §5.3)."""
 
     authorization: str = ""
     api_key: str = ""
@@ -64,7 +66,10 @@ class ServiceParameters:
     def check_version(self) -> None:
         """Raises VersionNotSupportedError for a version that is not served. None means that of the method called."""
         version = self.version.strip()
-        if version and ".".join(version.split(".")[:2]) not in SUPPORTED_VERSIONS:
+        if not version or version in SUPPORTED_VERSIONS:
+            return
+        match = _VERSION.fullmatch(version)
+        if match is None or match[1] not in SUPPORTED_VERSIONS:
             raise VersionNotSupportedError(version[:20], SUPPORTED_VERSIONS)
 
 
@@ -76,9 +81,8 @@ def read_service_parameters(scope: Any) -> ServiceParameters:
         if attribute is None:
             continue
         text = value.decode("latin-1")
-        if attribute == "extensions" and found.extensions:
-            text = f"{found.extensions},{text}"
-        setattr(found, attribute, text)
+        earlier = getattr(found, attribute)
+        setattr(found, attribute, text if earlier in ("", text) else f"{earlier}, {text}")
     query = scope["query_string"]
     if query and not found.version:
         found.version = version_in_query(query)
