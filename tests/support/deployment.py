@@ -75,7 +75,8 @@ class Web:
     def stop(self) -> None:
         """End it in an orderly way."""
         self.process.ask_to_stop()
-        self.process.wait(8) or self.process.kill()
+        if not self.process.wait(8):
+            self.process.kill()
 
     def close(self) -> None:
         """End it and give the port back."""
@@ -114,7 +115,8 @@ class Deployment:
         for process in self._processes:
             process.ask_to_stop()
         for process in self._processes:
-            process.wait(8) or process.kill()
+            if not process.wait(8):
+                process.kill()
 
     def start_web(self, **environment: str) -> Web:
         """A web process with more environment variables. It answers when this returns; it ends with the deployment."""

@@ -1,0 +1,332 @@
+"""A client of one agent in each binding, with one interface: what is right in one has to be right in the other.
+
+Every reply is checked for the form that its binding prescribes; an error becomes `Refused`, whose codes must be those
+that §5.4 pairs with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import httpx
+
+from protocol.ids import new_id
+from tests.support.events import EventStream
+from tests.support.wire import Connection, request
+
+INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
+ID = "q1"
+Content = str | list[Any]
+"""What a message says: one text, or parts."""
+
+# Reason: JSON-RPC code, its HTTP status, HTTP+JSON status, google.rpc code (§5.4, §9.5, §11.6).
+CODES = {
+    "TASK_NOT_FOUND": (-32001, 200, 404, "NOT_FOUND"),
+    "TASK_NOT_CANCELABLE": (-32002, 200, 400, "FAILED_PRECONDITION"),
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": (-32003, 200, 400, "FAILED_PRECONDITION"),
+    "UNSUPPORTED_OPERATION": (-32004, 200, 400, "FAILED_PRECONDITION"),
+    "CONTENT_TYPE_NOT_SUPPORTED": (-32005, 200, 400, "INVALID_ARGUMENT"),
+    "VERSION_NOT_SUPPORTED": (-32009, 200, 400, "FAILED_PRECONDITION"),
+    "PARSE_ERROR": (-32700, 200, 400, "INVALID_ARGUMENT"),
+    "INVALID_REQUEST": (-32600, 200, 400, "INVALID_ARGUMENT"),
+    "METHOD_NOT_FOUND": (-32601, 200, 404, "UNIMPLEMENTED"),
+    "INVALID_PARAMS": (-32602, 200, 400, "INVALID_ARGUMENT"),
+    "UNAUTHENTICATED": (-32000, 401, 401, "UNAUTHENTICATED"),
+    "AGENT_NOT_FOUND": (-32000, 404, 404, "NOT_FOUND"),
+    "NOT_FOUND": (-32601, 404, 404, "NOT_FOUND"),
+    "METHOD_NOT_ALLOWED": (-32600, 405, 405, "UNIMPLEMENTED"),
+    "REQUEST_TOO_LARGE": (-32600, 413, 413, "RESOURCE_EXHAUSTED"),
+    "UNSUPPORTED_MEDIA_TYPE": (-32005, 415, 415, "INVALID_ARGUMENT"),
+}
+
+
+class Refused(Exception):
+    """An error reply. `fields` are those of its BadRequest, `metadata` without the timestamp."""
+
+    def __init__(self, code: int, status: int, message: str, details: list[dict[str, Any]]) -> None:
+        info, *more = details
+        assert info["@type"] == INFO
+        assert info["domain"] == "a2a-protocol.org"
+        assert all(isinstance(value, str) for value in info["metadata"].values())
+        assert [detail["@type"] for detail in more] == [BAD_REQUEST] * len(more)
+        self.code = code
+        self.status = status
+        self.message = message
+        self.reason: str = info["reason"]
+        self.metadata = {name: value for name, value in info["metadata"].items() if name != "timestamp"}
+        self.violations: dict[str, str] = {
+            one["field"]: one["description"] for detail in more for one in detail["fieldViolations"]
+        }
+        super().__init__(f"{code} {self.reason}: {message} {self.violations or self.metadata}")
+
+    @property
+    def fields(self) -> list[str]:
+        """Which fields were wrong, in order."""
+        return list(self.violations)
+
+
+def message(content: Content = "hi", **members: Any) -> dict[str, Any]:
+    """A message with a new messageId: text, or a list of parts."""
+    parts = [{"text": content}] if isinstance(content, str) else content
+    return {"messageId": new_id(), "role": "ROLE_USER", "parts": parts} | members
+
+
+def envelope(method: str, params: str | Mapping[str, Any] | None = None, id: Any = ID, **members: Any) -> str:
+    """A JSON-RPC request; `params` as text goes in as it is, None leaves it out."""
+    head = json.dumps({"jsonrpc": "2.0", "id": id, "method": method} | members, ensure_ascii=False)
+    if params is None:
+        return head
+    text = params if isinstance(params, str) else json.dumps(params, ensure_ascii=False)
+    return f'{head[:-1]},"params":{text}}}'
+
+
+class Peer:
+    """One agent, one caller, one binding. Operations take parameters as members, or all of them as JSON text."""
+
+    name: str
+
+    def __init__(self, client: httpx.Client, port: int, slug: str, headers: Mapping[str, str]) -> None:
+        self.client = client
+        self.port = port
+        self.slug = slug
+        self.headers = dict(headers)
+        self.base = f"http://127.0.0.1:{port}"
+
+    def with_headers(self, **headers: str | None) -> Self:
+        """The same with other headers, named like `a2a_version`; None leaves one out."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        merged = {name.lower(): value for name, value in self.headers.items()} | named
+        kept = {name: value for name, value in merged.items() if value is not None}
+        return type(self)(self.client, self.port, self.slug, kept)
+
+    # What follows is the whole of A2A that the host serves; each binding says how.
+
+    def send(self, params: str | Mapping[str, Any]) -> dict[str, Any]:
+        """SendMessage (§3.1.1)."""
+        raise NotImplementedError
+
+    def get(self, id: str, **members: Any) -> dict[str, Any]:
+        """GetTask (§3.1.3)."""
+        raise NotImplementedError
+
+    def list(self, **members: Any) -> dict[str, Any]:
+        """ListTasks (§3.1.4)."""
+        raise NotImplementedError
+
+    def cancel(self, id: str, **members: Any) -> dict[str, Any]:
+        """CancelTask (§3.1.5)."""
+        raise NotImplementedError
+
+    def stream(self, params: str | Mapping[str, Any]) -> EventStream:
+        """SendStreamingMessage (§3.1.2)."""
+        raise NotImplementedError
+
+    def subscribe(self, id: str) -> EventStream:
+        """SubscribeToTask (§3.1.6)."""
+        raise NotImplementedError
+
+    # Short forms.
+
+    def say(self, content: Content = "hi", *, configuration: Any = None, **members: Any) -> dict[str, Any]:
+        """SendMessage with a new message; the task of the reply. `members` are the message's."""
+        task: dict[str, Any] = self.send(_params(content, configuration, members))["task"]
+        return task
+
+    def start(self, content: str = "hold", **members: Any) -> dict[str, Any]:
+        """The same with returnImmediately."""
+        return self.say(content, configuration={"returnImmediately": True}, **members)
+
+    def say_streaming(self, content: Content, *, configuration: Any = None, **members: Any) -> EventStream:
+        """SendStreamingMessage with a new message."""
+        return self.stream(_params(content, configuration, members))
+
+    def _open(self, verb: str, path: str, body: bytes) -> Connection:
+        lines = [f"{name}: {value}" for name, value in self.headers.items()]
+        connection = Connection(self.port, request(verb, path, body, *lines, "Accept: text/event-stream"))
+        if connection.read_head() != 200 or connection.header("content-type") != "text/event-stream; charset=utf-8":
+            with connection:
+                self._refuse(connection.status, connection.header("content-type"), connection.read_body())
+                raise AssertionError("no stream, and no error either")
+        return connection
+
+    def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:
+        raise NotImplementedError
+
+
+class JsonRpcPeer(Peer):
+    """The JSON-RPC binding (§9)."""
+
+    name = "jsonrpc"
+
+    @property
+    def path(self) -> str:
+        """Path of the endpoint."""
+        return f"/agents/{self.slug}"
+
+    def call(self, method: str, params: str | Mapping[str, Any] | None) -> dict[str, Any]:
+        """The result of a call. Raises Refused."""
+        response = self.post(envelope(method, params))
+        return self._result(response.status_code, response.headers["content-type"], response.content)
+
+    def post(self, body: str | bytes, **headers: str) -> httpx.Response:
+        """Any bytes to the endpoint."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        content = body if isinstance(body, bytes) else body.encode()
+        all_headers = {"content-type": "application/json"} | self.headers | named
+        return self.client.post(self.base + self.path, content=content, headers=all_headers)
+
+    def send(self, params: str | Mapping[str, Any]) -> dict[str, Any]:
+        return self.call("SendMessage", params)
+
+    def get(self, id: str, **members: Any) -> dict[str, Any]:
+        return self.call("GetTask", {"id": id} | members)
+
+    def list(self, **members: Any) -> dict[str, Any]:
+        return self.call("ListTasks", members)
+
+    def cancel(self, id: str, **members: Any) -> dict[str, Any]:
+        return self.call("CancelTask", {"id": id} | members)
+
+    def stream(self, params: str | Mapping[str, Any]) -> EventStream:
+        return self.open("SendStreamingMessage", params)
+
+    def subscribe(self, id: str) -> EventStream:
+        return self.open("SubscribeToTask", {"id": id})
+
+    def open(self, method: str, params: str | Mapping[str, Any]) -> EventStream:
+        """The stream of a call. Raises Refused."""
+        return EventStream(self._open("POST", self.path, envelope(method, params).encode()), _result_of)
+
+    def _result(self, status: int, content_type: str | None, body: bytes) -> dict[str, Any]:
+        reply = json.loads(body)
+        if "error" in reply:
+            self._refuse(status, content_type, body)
+        assert (status, content_type) == (200, "application/json")
+        return _result_of(reply)
+
+    def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:
+        assert content_type == "application/json"
+        raise refusal_of_rpc(status, json.loads(body), None if status == 413 else ID)  # a body left unread has no id
+
+
+def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
+    assert list(reply) == ["jsonrpc", "id", "result"]
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", ID)
+    result: dict[str, Any] = reply["result"]
+    return result
+
+
+def refusal_of_rpc(status: int, reply: dict[str, Any], id: Any = ID) -> Refused:
+    """The error of a JSON-RPC reply, whose id must be `id`."""
+    assert list(reply) == ["jsonrpc", "id", "error"]
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", id)
+    error = reply["error"]
+    assert list(error) == ["code", "message", "data"]
+    refused = Refused(error["code"], status, error["message"], error["data"])
+    assert CODES[refused.reason][:2] == (refused.code, status), refused
+    return refused
+
+
+class RestPeer(Peer):
+    """The HTTP+JSON binding (§11)."""
+
+    name = "rest"
+
+    def call(
+        self,
+        verb: str,
+        path: str,
+        body: str | bytes | Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The document that answers a request. Raises Refused."""
+        response = self.ask(verb, path, body, query)
+        content_type = response.headers["content-type"]
+        if response.status_code != 200:
+            self._refuse(response.status_code, content_type, response.content)
+        assert content_type == "application/a2a+json"
+        reply: dict[str, Any] = response.json()
+        return reply
+
+    def ask(
+        self,
+        verb: str,
+        path: str,
+        body: str | bytes | Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        **headers: str,
+    ) -> httpx.Response:
+        """Any request below the agent's URL. `path` is percent-encoded already."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        given = {} if body is None else {"content-type": "application/a2a+json"}
+        url = f"{self.base}/agents/{self.slug}{path}" + (f"?{urlencode(_literals(query))}" if query else "")
+        return self.client.request(verb, url, content=_bytes(body), headers=given | self.headers | named)
+
+    def send(self, params: str | Mapping[str, Any]) -> dict[str, Any]:
+        return self.call("POST", "/message:send", params)
+
+    def get(self, id: str, **members: Any) -> dict[str, Any]:
+        return self.call("GET", f"/tasks/{in_path(id)}", query=members)
+
+    def list(self, **members: Any) -> dict[str, Any]:
+        return self.call("GET", "/tasks", query=members)
+
+    def cancel(self, id: str, **members: Any) -> dict[str, Any]:
+        return self.call("POST", f"/tasks/{in_path(id)}:cancel", members)
+
+    def stream(self, params: str | Mapping[str, Any]) -> EventStream:
+        return self.open("POST", "/message:stream", params)
+
+    def subscribe(self, id: str) -> EventStream:
+        return self.open("POST", f"/tasks/{in_path(id)}:subscribe")
+
+    def open(self, verb: str, path: str, body: str | Mapping[str, Any] | None = None) -> EventStream:
+        """The stream that answers a request. Raises Refused."""
+        connection = self._open(verb, f"/agents/{self.slug}{path}", _bytes(body) or b"")
+        return EventStream(connection, lambda response: response)
+
+    def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:
+        assert content_type == "application/a2a+json"
+        raise refusal_of_rest(status, json.loads(body))
+
+
+def refusal_of_rest(status: int, reply: dict[str, Any]) -> Refused:
+    """The error of an HTTP+JSON reply (§11.6)."""
+    assert list(reply) == ["error"]
+    error = reply["error"]
+    assert list(error) == ["code", "status", "message", "details"]
+    refused = Refused(CODES[error["details"][0]["reason"]][0], status, error["message"], error["details"])
+    assert CODES[refused.reason][2:] == (status, error["status"]), refused
+    assert error["code"] == status
+    return refused
+
+
+def in_path(id: str) -> str:
+    """An id as a segment of a path; a client library would take `..` for a step up."""
+    return quote(id, safe="").replace(".", "%2E")
+
+
+def _params(content: Content, configuration: Any, members: dict[str, Any]) -> dict[str, Any]:
+    params: dict[str, Any] = {"message": message(content, **members)}
+    if configuration is not None:
+        params["configuration"] = configuration
+    return params
+
+
+def _bytes(body: str | bytes | Mapping[str, Any] | None) -> bytes | None:
+    if body is None or isinstance(body, bytes):
+        return body
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _literals(query: Mapping[str, Any] | None) -> dict[str, str]:
+    """Query parameters as §11.5 writes them."""
+    return {n: str(v).lower() if isinstance(v, bool) else str(v) for n, v in (query or {}).items()}
+
+
+PEERS: dict[str, type[Peer]] = {"jsonrpc": JsonRpcPeer, "rest": RestPeer}
