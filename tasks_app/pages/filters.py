@@ -48,12 +48,20 @@ class Criteria:
         return not (self.context_id or self.text or self.since or self.until)
 
 
+def _without_blanks(query: QueryDict) -> QueryDict:
+    filled = QueryDict(mutable=True)
+    for name, values in query.lists():
+        if any(values):
+            filled.setlist(name, [value for value in values if value])
+    return filled
+
+
 class FilterForm(forms.Form):
     """GET parameters of the task list. Times are UTC."""
 
     def __init__(self, query: QueryDict) -> None:
-        super().__init__(query)
-        self.query = query
+        self.query = _without_blanks(query)
+        super().__init__(self.query)
 
     text = forms.CharField(required=False, max_length=200)
     agent = forms.ModelChoiceField(
@@ -80,7 +88,7 @@ class FilterForm(forms.Form):
     @property
     def active(self) -> int:
         """How many filters are set."""
-        return sum(any(self.query.getlist(name)) for name in self.fields)
+        return sum(name in self.query for name in self.fields)
 
     def criteria(self) -> Criteria:
         """What the parameters ask for. The form must be valid."""

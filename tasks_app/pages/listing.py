@@ -20,7 +20,7 @@ _SUMMARY_CHARACTERS = 300
 _MOST_GROUPS = 64
 _SEARCH_MILLISECONDS = 5000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CURSOR = re.compile(r"(\d{1,17})_([0-9A-Za-z-]{1,36})")
+_CURSOR = re.compile(r"([0-9]{1,17})_([0-9A-Za-z-]{1,36})")
 
 
 class SearchTooSlowError(Exception):

@@ -118,9 +118,13 @@ def json_code(text: str) -> SafeString:
 
 def pretty_json(text: str) -> str:
     r"""JSON indented by two spaces for reading: numbers as they were written, `\u` escapes as characters, strings over
-    2,000 characters shortened.
+    2,000 characters shortened. What is no JSON comes back as it is.
     """
-    return _STRING.sub(_readable, msgspec.json.format(text, indent=2))
+    try:
+        pretty = msgspec.json.format(text, indent=2)
+    except msgspec.DecodeError:
+        return text
+    return _STRING.sub(_readable, pretty)
 
 
 def _readable(match: re.Match[str]) -> str:

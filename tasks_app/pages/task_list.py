@@ -43,9 +43,9 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "rows": page.rows,
         "total": page.total,
-        "newer": _link(request.GET, after=page.newer) if page.newer else "",
-        "older": _link(request.GET, before=page.older) if page.older else "",
-        "newest": _link(request.GET),
+        "newer": _link(form.query, after=page.newer) if page.newer else "",
+        "older": _link(form.query, before=page.older) if page.older else "",
+        "newest": _link(form.query),
         "chips": _chips(criteria, form),
         "owners": counts.owners(_MOST_OWNERS),
         "slow": slow,
@@ -56,11 +56,10 @@ def task_list(request: HttpRequest) -> HttpResponse:
 
 
 def _link(query: QueryDict, **cursor: listing.Cursor) -> str:
-    """The query string of this list at another place; empty filters are left out."""
-    link = QueryDict(mutable=True)
-    for name, values in query.lists():
-        if name not in ("before", "after") and any(values):
-            link.setlist(name, [value for value in values if value])
+    """The query string of this list at another place."""
+    link = query.copy()
+    for name in ("before", "after"):
+        link.pop(name, None)
     for name, place in cursor.items():
         link[name] = str(place)
     return f"?{link.urlencode()}"
