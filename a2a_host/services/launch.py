@@ -16,10 +16,13 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAP_DAC_OVERRIDE = 1
 _CAP_DAC_READ_SEARCH = 2
+_CAP_SETPCAP = 8
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -77,6 +80,9 @@ def become(uid: int, gid: int, program: str, needs: list[str]) -> None:
     held = [number for number in wanted if _held_capabilities() >> number & 1]
     if not held:
         sys.exit(f"user {uid} cannot reach {' and '.join([program, *needs])}")
+    _hold_capabilities(1 << held[0] | 1 << _CAP_SETPCAP)
+    # Else access(2), by which PostgreSQL looks for its programs, would not count the right of a user other than root.
+    _prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP)
     _hold_capabilities(1 << held[0])
 
 

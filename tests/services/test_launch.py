@@ -22,9 +22,10 @@ from tests.services.copies import alive, family, wait_until
 
 NOBODY = Account(65534, 65534)
 _REPORT = """
-import json, os
+import json, os, sys
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 found = {"uid": os.getresuid(), "gid": os.getresgid(), "groups": os.getgroups(), "session": os.getsid(0) == os.getpid()}
+found["reached"] = [os.access(path, os.R_OK | os.X_OK) for path in sys.argv[1:]]
 print(json.dumps(found | {"capabilities": int(status["CapEff"], 16), "blocked": int(status["SigBlk"], 16)}))
 """
 
@@ -43,9 +44,10 @@ def run(service: Service) -> str:
     return service.log.read_text()
 
 
-def report(folder: Path, **options: object) -> dict[str, object]:
-    """What a process finds out about itself."""
-    command = ["/usr/bin/env", "python3", "-c", _REPORT] if options.get("account") else [sys.executable, "-c", _REPORT]
+def report(folder: Path, *paths: Path, **options: object) -> dict[str, object]:
+    """What a process finds out about itself, and whether it reaches the paths."""
+    python = ["/usr/bin/env", "python3"] if options.get("account") else [sys.executable]
+    command = [*python, "-c", _REPORT, *map(str, paths)]
     service = Service(name="report", command=command, log=folder / "logs" / "report.log")
     loaded: dict[str, object] = json.loads(run(replace(service, **options)))  # type: ignore[arg-type]
     return loaded
@@ -74,8 +76,9 @@ def test_a_folder_in_a_closed_one_is_reached_by_one_right_alone(folder: Path) ->
     closed = folder / "closed"
     (closed / "inside").mkdir(parents=True)
     closed.chmod(0o700)
-    found = report(folder, account=NOBODY, environment={"PATH": "/usr/bin:/bin"}, needs=[str(closed / "inside")])
-    assert found["uid"] == [65534] * 3
+    inside = closed / "inside"
+    found = report(folder, inside, account=NOBODY, environment={"PATH": "/usr/bin:/bin"}, needs=[str(inside)])
+    assert (found["uid"], found["reached"]) == ([65534] * 3, [True])
     assert found["capabilities"] in (1 << 2, 1 << 1)  # CAP_DAC_READ_SEARCH, else CAP_DAC_OVERRIDE
     assert closed.stat().st_mode & 0o777 == 0o700
 
