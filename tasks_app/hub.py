@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -30,11 +30,12 @@ _WATCH_SECONDS = 0.25
 class Topic:
     """The newest events of one task and the streams that wait for more."""
 
-    __slots__ = ("events", "followers", "last_seq", "task_id", "waiters")
+    __slots__ = ("announced", "events", "followers", "last_seq", "task_id", "waiters")
 
     def __init__(self, task_id: str) -> None:
         self.task_id = task_id
         self.last_seq = -1  # unknown until a follower has read the task
+        self.announced = -1  # how far the log goes by notifications of others
         self.events: deque[Event] = deque(maxlen=_REMEMBERED)
         self.waiters: set[asyncio.Future[None]] = set()
         self.followers = 0
@@ -49,6 +50,13 @@ class Topic:
         self.events.extend(news)
         self.last_seq = news[-1].seq
         self.wake()
+
+    def reach(self, seq: int) -> None:
+        """The log goes to `seq`, as somebody has read: who is behind and hears of nothing reads the log."""
+        if seq > self.last_seq:
+            self.events.clear()
+            self.last_seq = seq
+            self.wake()
 
     def wake(self) -> None:
         """Let everybody look again."""
@@ -69,17 +77,20 @@ class Topic:
 class Follower:
     """One reader of one task's log. `cursor` is the seq of the last event that it was given."""
 
-    __slots__ = ("_store", "_topic", "cursor")
+    __slots__ = ("_refresh", "_store", "_topic", "cursor")
 
-    def __init__(self, topic: Topic, store: Store) -> None:
+    def __init__(self, topic: Topic, store: Store, refresh: Callable[[str], None]) -> None:
         self._topic = topic
         self._store = store
+        self._refresh = refresh
         self.cursor = 0
 
     def begin(self, cursor: int) -> None:
         """Start after `cursor`, which the caller read from the task after the follower was opened."""
         self.cursor = cursor
-        self._topic.last_seq = max(self._topic.last_seq, cursor)
+        self._topic.reach(cursor)
+        if self._topic.announced > self._topic.last_seq:  # Somebody wrote while the caller was reading.
+            self._refresh(self._topic.task_id)
 
     async def next(self, patience: float) -> list[Event]:
         """The next events in order, at least one; empty after `patience` seconds without any."""
@@ -95,16 +106,25 @@ class Follower:
         return events
 
     async def _wait(self, patience: float) -> bool:
+        """Whether there is more within `patience` seconds. Others may be woken for what this reader has read."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        while self._topic.last_seq <= self.cursor:
+            if loop.time() >= deadline:
+                return False
+            await self._wake_up(deadline)
+        return True
+
+    async def _wake_up(self, deadline: float) -> None:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._topic.waiters.add(waiter)
-        timer = loop.call_later(patience, _expire, waiter)
+        timer = loop.call_at(deadline, _expire, waiter)
         try:
             await waiter
         finally:
             timer.cancel()
             self._topic.waiters.discard(waiter)
-        return self._topic.last_seq > self.cursor
 
 
 def _expire(waiter: asyncio.Future[None]) -> None:
@@ -145,7 +165,7 @@ class Hub:
             topic = self._topics[task_id] = Topic(task_id)
         topic.followers += 1
         try:
-            yield Follower(topic, self._store)
+            yield Follower(topic, self._store, self._refresh_soon)
         finally:
             topic.followers -= 1
             if not topic.followers:
@@ -168,6 +188,7 @@ class Hub:
             task_id, _, seq = item.partition(":")
             topic = self._topics.get(task_id)
             if topic is not None and topic.last_seq < int(seq):
+                topic.announced = max(topic.announced, int(seq))
                 self._refresh_soon(task_id)
             for watch in self._watchers:
                 watch.add(task_id)

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import psycopg
 
@@ -27,6 +28,9 @@ BATCH_ROWS = 256
 BATCH_CHARACTERS = 4_000_000
 _CREATION_PATIENCE = 5.0  # seconds without a database after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
+
+_READ_BACK = """SELECT t.id, t.version, t.worker, e.body, e.created_at FROM unnest(%s::text[], %s::int[]) AS w(id, seq)
+    JOIN tasks_app_task t ON t.id = w.id LEFT JOIN tasks_app_event e ON e.task_id = w.id AND e.seq = w.seq"""
 
 Write = Creation | Change
 
@@ -84,12 +88,21 @@ class Journal:
             await self._settle(batch)
 
     def _take(self) -> list[Write]:
+        """The next batch. Rivals for one version of a task come one after the other: a statement could not tell them
+        apart."""
         batch: list[Write] = []
+        rivals: list[Write] = []
+        tasks: set[str] = set()
         size = 0
         while self._waiting and len(batch) < BATCH_ROWS and size < BATCH_CHARACTERS:
             write = self._waiting.popleft()
+            if write.task_id in tasks:
+                rivals.append(write)
+                continue
+            tasks.add(write.task_id)
             size += _characters(write)
             batch.append(write)
+        self._waiting.extendleft(reversed(rivals))
         return batch
 
     async def _settle(self, batch: list[Write]) -> None:
@@ -97,10 +110,13 @@ class Journal:
         while batch:
             try:
                 won = await self._execute(batch)
+            except psycopg.errors.ProgramLimitExceeded as error:  # An OperationalError that would come again.
+                await self._one_by_one(batch, error)
+                return
             except psycopg.OperationalError as error:
                 batch = await self._recover(batch, error)
                 continue
-            except psycopg.Error as error:
+            except Exception as error:
                 await self._one_by_one(batch, error)
                 return
             self._answer(batch, won)
@@ -131,7 +147,7 @@ class Journal:
         if not write.done.done():
             write.done.set_exception(error)
 
-    async def _one_by_one(self, batch: Sequence[Write], error: psycopg.Error) -> None:
+    async def _one_by_one(self, batch: Sequence[Write], error: Exception) -> None:
         """The database refused a batch: find the write that it means."""
         if len(batch) == 1:
             logger.error("The database refused to store task %s", batch[0].task_id, exc_info=error)
@@ -169,17 +185,23 @@ class Journal:
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
         assert self._connection is not None
-        cursor = await self._connection.execute(
-            "SELECT id, version, attempt FROM tasks_app_task WHERE id = ANY(%s)", [[w.task_id for w in batch]]
-        )
-        stored = {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
+        firsts = [w.events[0].seq if isinstance(w, Change) and w.events else 0 for w in batch]
+        cursor = await self._connection.execute(_READ_BACK, [[w.task_id for w in batch], firsts])
+        stored = {row[0]: row[1:] for row in await cursor.fetchall()}
         won = {w.task_id for w in batch if w.task_id in stored and _is_stored(w, stored[w.task_id])}
         self._answer([w for w in batch if w.task_id in won], won)
         return [w for w in batch if w.task_id not in won]
 
 
-def _is_stored(write: Write, row: tuple[int, int]) -> bool:
-    return isinstance(write, Creation) or row == (write.version + 1, write.new_attempt)
+def _is_stored(write: Write, row: tuple[Any, ...]) -> bool:
+    """Whether this very write is in the database. Version and attempt do not tell: a rival's are the same, and more
+    may have been written since. Its first event does; a claim has none, but a name."""
+    version, worker, body, created_at = row
+    if isinstance(write, Creation):
+        return True
+    if write.events:
+        return bool((body, created_at) == (write.events[0].body, write.events[0].created_at))
+    return bool(version > write.version and worker == write.worker)
 
 
 def _characters(write: Write) -> int:
