@@ -15,4 +15,4 @@ def database_dsn() -> str:
     """The connection string of Django's default database."""
     settings = connections["default"].get_connection_params()
     kept = {name: value for name, value in settings.items() if name in _KEPT and value}
-    return make_conninfo(**kept, options=f"{settings.get('options', '')} {_OPTIONS}".strip())
+    return make_conninfo(**kept, client_encoding="utf8", options=f"{settings.get('options', '')} {_OPTIONS}".strip())

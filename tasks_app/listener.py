@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 import psycopg
-from psycopg import sql
+
+from tasks_app.link import Link
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +52,14 @@ class Listener:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
-        async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
-            for channel in self._handlers:
-                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        link = await Link.open(self._dsn, {}, self._notified, listen=tuple(self._handlers))
+        try:
             await self._caught_up()
             self._listening.set()
-            async for notification in connection.notifies():
-                self._handlers[notification.channel](notification.payload)
+            await asyncio.shield(link.broken)
+            raise psycopg.OperationalError("the connection is lost")
+        finally:
+            await link.close()
+
+    def _notified(self, channel: str, payload: str) -> None:
+        self._handlers[channel](payload)

@@ -81,7 +81,6 @@ told AS (
 
 
 def _statement(*parts: str, changed: tuple[str, ...]) -> str:
-    """With PostgreSQL's own placeholders: the driver need not look for others in each call."""
     ids = " UNION ALL ".join(f"SELECT id FROM {name}" for name in changed)
     sql = "WITH " + ",".join([*parts, _TELL]) + ids + " UNION ALL SELECT NULL FROM told"
     numbers = count(1)
@@ -89,13 +88,16 @@ def _statement(*parts: str, changed: tuple[str, ...]) -> str:
 
 
 # Most batches of a calm host hold one kind of write, and what a statement does not mention costs nothing.
-CREATE = _statement(_CREATE, changed=("created",))
-CHANGE = _statement(_CHANGE, changed=("changed",))
-CREATE_AND_CHANGE = _statement(_CREATE, _CHANGE, changed=("created", "changed"))
+CREATE, CHANGE, CREATE_AND_CHANGE = "a2a_create", "a2a_change", "a2a_create_and_change"
+STATEMENTS = {
+    CREATE: _statement(_CREATE, changed=("created",)),
+    CHANGE: _statement(_CHANGE, changed=("changed",)),
+    CREATE_AND_CHANGE: _statement(_CREATE, _CHANGE, changed=("created", "changed")),
+}
 
 
 def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> tuple[str, list[str]]:
-    """The statement for a batch and its parameters in order: one array literal a column."""
+    """The name of the statement for a batch, and its parameters in order: one array literal a column."""
     told = [CHANNEL, text_array(_payloads(origin, creations, changes))]
     if not changes:
         return CREATE, [*_creation_columns(creations), *told]

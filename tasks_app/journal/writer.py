@@ -21,6 +21,7 @@ import psycopg
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import statement
 from tasks_app.journal.changes import Change, Creation
+from tasks_app.link import Link
 
 logger = logging.getLogger(__name__)
 
@@ -44,13 +45,13 @@ class Journal:
         self._published = published
         self._waiting: deque[Write] = deque()
         self._wake = asyncio.Event()
-        self._connection: psycopg.AsyncConnection | None = None
+        self._link: Link | None = None
         self._writer: asyncio.Task[None] | None = None
         self._closing = False
 
     async def start(self) -> None:
         """Connect and begin to write."""
-        self._connection = await self._connect()
+        self._link = await self._connect()
         self._writer = asyncio.create_task(self._write_forever(), name="journal")
 
     async def stop(self) -> None:
@@ -59,8 +60,8 @@ class Journal:
         self._wake.set()
         if self._writer is not None:
             await self._writer
-        if self._connection is not None:
-            await self._connection.close()
+        if self._link is not None:
+            await self._link.close()
 
     def submit(self, write: Write) -> asyncio.Future[bool]:
         """Queue a write. Its future tells, after the commit, whether it was won; it raises `UnavailableError` for a
@@ -73,8 +74,8 @@ class Journal:
             self._wake.set()
         return write.done
 
-    async def _connect(self) -> psycopg.AsyncConnection:
-        return await psycopg.AsyncConnection.connect(self._dsn, autocommit=True, prepare_threshold=0)
+    async def _connect(self) -> Link:
+        return await Link.open(self._dsn, statement.STATEMENTS)
 
     async def _write_forever(self) -> None:
         while True:
@@ -125,12 +126,10 @@ class Journal:
     async def _execute(self, batch: Sequence[Write]) -> set[str]:
         creations = [w for w in batch if isinstance(w, Creation)]
         changes = [w for w in batch if isinstance(w, Change)]
-        if self._connection is None or self._connection.closed:
+        if self._link is None:
             raise psycopg.OperationalError("the journal is not connected")
-        sql, parameters = statement.prepare(self._origin, creations, changes)
-        cursor = psycopg.AsyncRawCursor(self._connection)
-        await cursor.execute(sql, parameters, prepare=True)
-        return {row[0] for row in await cursor.fetchall()}
+        ids = await self._link.execute(*statement.prepare(self._origin, creations, changes))
+        return {task_id for task_id in ids if task_id is not None}
 
     def _answer(self, batch: Sequence[Write], won: set[str]) -> None:
         for write in batch:
@@ -162,10 +161,11 @@ class Journal:
         waited = 0.0
         while True:
             try:
-                if self._connection is not None:
-                    await self._connection.close()
-                self._connection = await self._connect()
-                return await self._read_back(batch)
+                if self._link is not None:
+                    await self._link.close()
+                batch = await self._read_back(batch)
+                self._link = await self._connect()
+                return batch
             except psycopg.OperationalError:
                 await asyncio.sleep(_RETRY_SECONDS)
                 waited += _RETRY_SECONDS
@@ -184,10 +184,10 @@ class Journal:
         return batch
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
-        assert self._connection is not None
         firsts = [w.events[0].seq if isinstance(w, Change) and w.events else 0 for w in batch]
-        cursor = await self._connection.execute(_READ_BACK, [[w.task_id for w in batch], firsts])
-        stored = {row[0]: row[1:] for row in await cursor.fetchall()}
+        async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+            cursor = await connection.execute(_READ_BACK, [[w.task_id for w in batch], firsts])
+            stored = {row[0]: row[1:] for row in await cursor.fetchall()}
         won = {w.task_id for w in batch if w.task_id in stored and _is_stored(w, stored[w.task_id])}
         self._answer([w for w in batch if w.task_id in won], won)
         return [w for w in batch if w.task_id not in won]
