@@ -38,7 +38,7 @@ from tasks_app.operations import Call, Frame
 
 logger = logging.getLogger(__name__)
 
-_NULL = Raw(b"null")
+NO_ID = Raw(b"null")
 _EMPTY = Raw(b"{}")
 
 
@@ -53,9 +53,9 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
     except ClientGone:
         return
     except EnvelopeError as error:
-        await _respond_error(send, error, error.id)
+        await respond_error(send, error, error.id)
     except A2AError as error:
-        await _respond_error(send, error, _NULL)
+        await respond_error(send, error, NO_ID)
     else:
         if envelope.id is None:
             await _serve_notification(call, parameters, envelope)
@@ -76,12 +76,12 @@ async def _serve_call(
         else:
             payload = await _call_method(call, envelope)
     except ParseError as error:
-        await _respond_error(send, error, _NULL)  # JSON-RPC 2.0 §5: what is not JSON has no id
+        await respond_error(send, error, NO_ID)  # JSON-RPC 2.0 §5: what is not JSON has no id
     except A2AError as error:
-        await _respond_error(send, error, request_id)
+        await respond_error(send, error, request_id)
     except Exception:
         logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
-        await _respond_error(send, InternalError(), request_id)
+        await respond_error(send, InternalError(), request_id)
     else:
         if frames is not None:
             await _serve_stream(scope, receive, send, frames, request_id)
@@ -121,12 +121,13 @@ class _WithId(EnvelopeError):
 
 def _id_of(body: bytes) -> Raw:
     try:
-        return jsonrpc.decode_envelope(body).id or _NULL
+        return jsonrpc.decode_envelope(body).id or NO_ID
     except A2AError:
-        return _NULL
+        return NO_ID
 
 
-async def _respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
+async def respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
+    """A JSON-RPC error with the HTTP status that belongs to it."""
     if isinstance(error, _WithId):
         error = error.error
     headers: Headers = error_headers(error)

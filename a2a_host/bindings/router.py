@@ -35,13 +35,21 @@ async def serve_agent(scope: Any, receive: Any, send: Any) -> None:
         else:
             await rest.serve(host, entry, scope, receive, send)
     except A2AError as error:
-        await respond_error(send, error)
+        await _refuse(scope, send, rest_path, error)
     except Exception:
         logger.exception("A request to /agents/%s failed", slug)
-        await respond_error(send, InternalError())
+        await _refuse(scope, send, rest_path, InternalError())
+
+
+async def _refuse(scope: Any, send: Any, rest_path: str, error: A2AError) -> None:
+    """What fails before a binding has taken the request, in the form of the binding that the request is for."""
+    if rest_path == "/" and scope["method"] == "POST":
+        await jsonrpc.respond_error(send, error, jsonrpc.NO_ID)
+    else:
+        await respond_error(send, error)
 
 
 async def respond_error(send: Any, error: A2AError) -> None:
-    """A google.rpc.Status (§11.6), for what fails before a binding has taken the request."""
+    """A google.rpc.Status (§11.6)."""
     body = msgspec.json.encode(http_error(error))
     await respond(send, codes_of(error).http, body, A2A_JSON, error_headers(error))
