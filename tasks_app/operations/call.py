@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.keys import ANONYMOUS
 from agents.registry import AgentEntry
 from agents.runtimes.base import Caller
 from protocol.errors import TaskNotFoundError
@@ -21,6 +22,11 @@ class Call:
     dialect: str
     extensions: frozenset[str] = frozenset()
     resume_after: int | None = None
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether the caller is anonymous and shares no history with other anonymous ones."""
+        return self.caller.owner == ANONYMOUS and not self.entry.shared_history
 
     async def load_task(self, task_id: str) -> TaskRecord:
         """A task of this caller and agent. Raises TaskNotFoundError, the same for absent and for somebody else's."""

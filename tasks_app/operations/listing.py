@@ -10,7 +10,6 @@ from typing import Any
 
 from django.core import signing
 
-from agents.keys import ANONYMOUS
 from protocol.errors import InvalidParamsError, Violation
 from protocol.requests import ListTasksRequest
 from protocol.states import TaskState
@@ -60,7 +59,7 @@ async def list_tasks(call: Call, request: ListTasksRequest) -> TaskPage:
     """
     size = request.page_size or DEFAULT_PAGE_SIZE
     cursor = _read_token(call, request) if request.page_token else None
-    if call.caller.owner == ANONYMOUS and not call.entry.shared_history:
+    if call.is_stranger:
         return TaskPage([], "", size, 0, 0, request.include_artifacts)
     filters, values = _filters(request)
     total = await _total(call, request, filters, values)
