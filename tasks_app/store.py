@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import json
 from psycopg_pool import AsyncConnectionPool
 
 from protocol.states import TaskState
@@ -13,11 +15,25 @@ from tasks_app.record import Event, EventKind, TaskRecord
 
 TASK_COLUMNS = """t.id, t.agent_id, t.owner, t.context_id, t.state, t.status, t.status_at, t.created_at, t.metadata,
     t.last_seq, t.message_count, t.version, t.attempt, t.worker, t.lease_until, t.request"""
-_TASKS = f"SELECT {TASK_COLUMNS} FROM tasks_app_task t WHERE t.id = ANY(%s)"
-_HISTORY = "SELECT task_id, body FROM tasks_app_message WHERE task_id = ANY(%s) ORDER BY task_id, position"
 _EVENT_COLUMNS = "task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at"
-_ARTIFACTS = f"""SELECT {_EVENT_COLUMNS} FROM tasks_app_event
-    WHERE task_id = ANY(%s) AND kind = {EventKind.ARTIFACT.value} ORDER BY task_id, seq"""
+# History and artifacts come as one text each, their entries between control characters, which JSON never holds raw.
+# The task's own counters cut off what was stored after the row was read.
+_ENTRY, _FIELD = "\x1e", "\x1f"
+_HISTORY = """(SELECT string_agg(m.body, E'\\x1e' ORDER BY m.position) FROM tasks_app_message m
+    WHERE m.task_id = t.id AND m.position <= t.message_count)"""
+_ARTIFACTS = f"""(SELECT string_agg(concat_ws(E'\\x1f', e.seq, e.append, e.last_chunk, e.attempt,
+        extract(epoch FROM e.created_at), to_json(e.artifact_id), coalesce(e.metadata, ''), e.body),
+        E'\\x1e' ORDER BY e.seq)
+    FROM tasks_app_event e WHERE e.task_id = t.id AND e.kind = {EventKind.ARTIFACT.value} AND e.seq <= t.last_seq)"""
+_TASKS = {
+    (
+        history,
+        artifacts,
+    ): f"""SELECT {TASK_COLUMNS}, {_HISTORY if history else "NULL"}, {_ARTIFACTS if artifacts else "NULL"}
+        FROM tasks_app_task t WHERE t.id = ANY(%s)"""
+    for history in (True, False)
+    for artifacts in (True, False)
+}
 _EVENTS_AFTER = f"""SELECT {_EVENT_COLUMNS} FROM unnest(%s::text[], %s::int[]) AS c(id, cursor)
     JOIN tasks_app_event e ON e.task_id = c.id AND e.seq > c.cursor ORDER BY task_id, seq"""
 _EVENTS_PAGE = f"""SELECT {_EVENT_COLUMNS} FROM tasks_app_event
@@ -80,24 +96,14 @@ class Store:
     async def load_many(
         self, ids: Sequence[str], *, history: bool = True, artifacts: bool = True
     ) -> dict[str, TaskRecord]:
-        """Tasks by id, in one round trip; absent ones are left out."""
-        wanted = [list(ids)]
-        async with self.pool.connection() as connection, connection.pipeline():
-            tasks = await connection.execute(_TASKS, wanted)
-            said = await connection.execute(_HISTORY, wanted) if history else None
-            made = await connection.execute(_ARTIFACTS, wanted) if artifacts else None
-            records = {row[0]: task_record(row) for row in await tasks.fetchall()}
-            for task_id, body in await said.fetchall() if said else ():
-                _take_message(records.get(task_id), body)
-            for row in await made.fetchall() if made else ():
-                _take_chunk(records.get(row[0]), _event(row))
-        return records
+        """Tasks by id, as of one moment; absent ones are left out."""
+        rows = await self.query(_TASKS[history, artifacts], [list(ids)])
+        return {row[0]: _full_record(row) for row in rows}
 
     async def events_after(self, cursors: Sequence[tuple[str, int]]) -> dict[str, list[Event]]:
         """Events of several tasks beyond a seq each, in order."""
         ids, seqs = [c[0] for c in cursors], [c[1] for c in cursors]
-        async with self.pool.connection() as connection:
-            rows = await (await connection.execute(_EVENTS_AFTER, [ids, seqs])).fetchall()
+        rows = await self.query(_EVENTS_AFTER, [ids, seqs])
         found: dict[str, list[Event]] = {}
         for row in rows:
             found.setdefault(row[0], []).append(_event(row))
@@ -105,21 +111,16 @@ class Store:
 
     async def events_page(self, task_id: str, after: int, limit: int) -> list[Event]:
         """At most `limit` events of one task beyond `after`, in order."""
-        async with self.pool.connection() as connection:
-            rows = await (await connection.execute(_EVENTS_PAGE, [task_id, after, limit])).fetchall()
-        return [_event(row) for row in rows]
+        return [_event(row) for row in await self.query(_EVENTS_PAGE, [task_id, after, limit])]
 
     async def statuses(self, task_id: str) -> list[Event]:
         """All status events of a task, in order."""
-        async with self.pool.connection() as connection:
-            rows = await (await connection.execute(_STATUSES, [task_id])).fetchall()
-        return [_event(row) for row in rows]
+        return [_event(row) for row in await self.query(_STATUSES, [task_id])]
 
     async def receipt(self, agent_id: int, owner: str, message_id: str) -> tuple[str, str] | None:
         """(task id, digest) of a message that this caller sent before."""
-        async with self.pool.connection() as connection:
-            row = await (await connection.execute(_RECEIPT, [agent_id, owner, message_id])).fetchone()
-        return (row[0], row[1]) if row else None
+        rows = await self.query(_RECEIPT, [agent_id, owner, message_id])
+        return (rows[0][0], rows[0][1]) if rows else None
 
     async def query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Rows of one statement."""
@@ -133,17 +134,29 @@ def task_record(row: tuple[Any, ...]) -> TaskRecord:
     return TaskRecord(task_id, agent_id, owner, context_id, TaskState.from_number(state), *rest)
 
 
-# The tables are read one after the other: what was stored in between belongs to a later snapshot.
+def _full_record(row: tuple[Any, ...]) -> TaskRecord:
+    *columns, history, artifacts = row
+    record = task_record(tuple(columns))
+    if history:
+        record.history = history.split(_ENTRY)
+    if artifacts:
+        record.chunks = [_chunk(entry.split(_FIELD)) for entry in artifacts.split(_ENTRY)]
+    return record
 
 
-def _take_message(record: TaskRecord | None, body: str) -> None:
-    if record is not None and len(record.history) < record.message_count:
-        record.history.append(body)
-
-
-def _take_chunk(record: TaskRecord | None, event: Event) -> None:
-    if record is not None and event.seq <= record.last_seq:
-        record.chunks.append(event)
+def _chunk(fields: list[str]) -> Event:
+    seq, append, last_chunk, attempt, epoch, artifact_id, metadata, body = fields
+    return Event(
+        seq=int(seq),
+        kind=EventKind.ARTIFACT,
+        body=body,
+        created_at=datetime.fromtimestamp(float(epoch), UTC),
+        attempt=int(attempt),
+        metadata=metadata or None,
+        artifact_id=json.decode(artifact_id, type=str),
+        append=append == "t",
+        last_chunk=last_chunk == "t",
+    )
 
 
 def _event(row: tuple[Any, ...]) -> Event:
