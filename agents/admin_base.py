@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
-from django.forms import Field
+from django.forms import Field, Textarea
 from django.http import HttpRequest
 
 from agents.fields import TextListField
@@ -43,6 +43,8 @@ else:
         pass
 
 
+TEXT_ROWS = 3
+
 __all__ = ["InlineFormSet", "ModelAdmin", "PlainFields", "StackedInline", "action", "display"]
 
 
@@ -57,4 +59,7 @@ class PlainFields(_AnyModelAdmin):
             kwargs["form_class"] = TextListField
         elif isinstance(db_field, models.URLField):
             kwargs["assume_scheme"] = "https"
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, Textarea):
+            field.widget.attrs["rows"] = TEXT_ROWS
+        return field

@@ -15,7 +15,6 @@ class TextListField(forms.CharField):
         # Django asks for it where a default is a function; `has_changed` does without.
         kwargs["show_hidden_initial"] = False
         super().__init__(**kwargs)
-        self.widget.attrs.setdefault("rows", 3)
 
     def prepare_value(self, value: Any) -> Any:
         """A list as lines; text that was typed stays as it was."""

@@ -33,12 +33,12 @@ class Agent(models.Model):
     """One hosted agent: what its card says, what runs behind it and who may call it."""
 
     class Kind(models.TextChoices):
-        PYTHON = factory.PYTHON, "Python class (a2a-sdk AgentExecutor)"
+        PYTHON = factory.PYTHON, "Python class"
         SIMULATOR = factory.SIMULATOR, "Simulator"
 
     class Execution(models.TextChoices):
-        WEB = "web", "In the web process"
-        WORKER = "worker", "In a Celery worker"
+        WEB = "web", "Web process"
+        WORKER = "worker", "Celery worker"
 
     slug = models.CharField(
         max_length=SLUG_MAX,
@@ -49,7 +49,7 @@ class Agent(models.Model):
                 "Use 1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends.",
             )
         ],
-        help_text="Part of every URL of the agent: /agents/<slug>. Clients keep these URLs, so choose it once.",
+        help_text="Part of every URL of the agent: /agents/SLUG. Clients keep these URLs, so choose it once.",
     )
     enabled = models.BooleanField(
         default=True, help_text="A disabled agent looks absent to every caller; its running tasks finish."

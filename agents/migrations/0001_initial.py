@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 (
                     "slug",
                     models.CharField(
-                        help_text="Part of every URL of the agent: /agents/<slug>. Clients keep these URLs, so choose it once.",
+                        help_text="Part of every URL of the agent: /agents/SLUG. Clients keep these URLs, so choose it once.",
                         max_length=63,
                         unique=True,
                         validators=[
@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("python", "Python class (a2a-sdk AgentExecutor)"), ("simulator", "Simulator")],
+                        choices=[("python", "Python class"), ("simulator", "Simulator")],
                         default="python",
                         max_length=20,
                     ),
@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
                 (
                     "execution",
                     models.CharField(
-                        choices=[("web", "In the web process"), ("worker", "In a Celery worker")],
+                        choices=[("web", "Web process"), ("worker", "Celery worker")],
                         default="web",
                         help_text="Quick agents that only wait (await) run in the web process. Those that compute or block belong in a worker.",
                         max_length=10,
