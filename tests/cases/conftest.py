@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from a2a_host.services.processes import Process
 from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, Web
 from tests.support.peers import PEERS
@@ -41,7 +42,7 @@ def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
             ("agent", "register", "worker-echo", "--simulator", "echo", "--execution", "worker", "--open"),
             *(
                 ("agent", "register", name.lower(), "--executor", executors + name, "--open")
-                for name in ("Replacing", "Reopening", "Empty", "Silent", "Described", "Chatty")
+                for name in ("Replacing", "Reopening", "Empty", "Silent", "Described", "Chatty", "Traced")
             ),
         )
         yield deployment
@@ -55,6 +56,12 @@ def web(deployment: Deployment) -> Web:
 @pytest.fixture(scope="session")
 def second_web(deployment: Deployment) -> Web:
     return deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+
+
+@pytest.fixture(scope="session")
+def worker(deployment: Deployment) -> Process:
+    """The Celery worker, for tests of agents that run in one."""
+    return deployment.start_worker()
 
 
 @pytest.fixture(params=list(PEERS))

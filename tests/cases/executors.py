@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -61,6 +62,24 @@ class Silent(AgentExecutor):
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
+
+
+class Traced(Silent):
+    """Notes in the file that the message names when its code starts and stops."""
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        diary = Path(context.get_user_input())
+        note(diary, "started")
+        try:
+            await super().execute(context, event_queue)
+        finally:
+            note(diary, "stopped")
+
+
+def note(diary: Path, word: str) -> None:
+    """Add a line to a file."""
+    with diary.open("a") as file:
+        file.write(f"{word}\n")
 
 
 class Described(Base):

@@ -210,7 +210,8 @@ class JsonRpcPeer(Peer):
 
     def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:
         assert content_type == "application/json"
-        raise refusal_of_rpc(status, json.loads(body), None if status == 413 else ID)  # a body left unread has no id
+        # The id of a body that was not read is not known.
+        raise refusal_of_rpc(status, json.loads(body), None if status in (404, 413) else ID)
 
 
 def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
