@@ -33,8 +33,8 @@ fi
 stamp=$venv/installed-$requirements
 if ! pins "$requirements" | cmp -s - "$stamp"; then
     echo "Installing $requirements"
-    # --no-deps: the file is complete, and choosing versions takes most of pip's time.
-    "$venv/bin/python" -m pip install -qq --no-input --no-deps -r "$requirements" ||
+    # --no-deps: the file is complete. --no-compile: most of it is never imported, and Python compiles what is.
+    "$venv/bin/python" -m pip install -qq --no-input --no-deps --no-compile -r "$requirements" ||
         fail "pip could not install $requirements (see above)"
     pins requirements.txt >"$venv/installed-requirements.txt"
     pins "$requirements" >"$stamp"
