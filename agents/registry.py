@@ -8,6 +8,7 @@ for ever.
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -19,6 +20,8 @@ from agents.threads import in_thread
 from protocol.errors import AgentNotFoundError
 
 __all__ = ["CHANNEL", "AgentEntry", "KeyEntry", "Registry"]
+
+logger = logging.getLogger(__name__)
 
 CHANNEL = "a2a_agents"
 
@@ -93,12 +96,20 @@ class Registry:
         with transaction.atomic():
             agents = list(Agent.objects.prefetch_related("skills").order_by("slug"))
             keys = list(ApiKey.objects.filter(enabled=True))
-        entries = [self._entry(agent) for agent in agents]
+        entries = [entry for agent in agents if (entry := self._readable_entry(agent)) is not None]
         return Snapshot(
             enabled={entry.slug: entry for entry in entries if entry.enabled},
             by_id={entry.id: entry for entry in entries},
             keys={key.digest: KeyEntry(key.pk, key.owner, key.expires_at) for key in keys},
         )
+
+    def _readable_entry(self, row: Agent) -> AgentEntry | None:
+        """The row's entry; None, and a line in the log, for one that only SQL can have written: the others go on."""
+        try:
+            return self._entry(row)
+        except (TypeError, AttributeError):
+            logger.exception("Agent %s cannot be read and is left out", row.slug)
+            return None
 
     def _entry(self, row: Agent) -> AgentEntry:
         """The row's entry; the one held now where nothing changed, so that what others cache with it stays valid."""

@@ -20,6 +20,7 @@ A text that is too short gets a question back (INPUT_REQUIRED); the answer conti
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 
@@ -33,6 +34,8 @@ SHORTEST = 3
 """Sentences that a text must have at least."""
 PICKED = 3
 """Sentences of a summary."""
+PAUSE = 0.1
+"""Seconds before each sentence. A model would think here; callers see each sentence when it is there."""
 
 
 class Summarizer(AgentExecutor):
@@ -56,6 +59,7 @@ class Summarizer(AgentExecutor):
 
         picked = pick(sentences)
         for number, sentence in enumerate(picked, start=1):
+            await asyncio.sleep(PAUSE)
             await task.add_artifact(
                 [Part(text=f"- {sentence}\n", media_type="text/markdown")],
                 artifact_id="summary",

@@ -10,10 +10,12 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from agents.keys import hash_key
 from agents.models import Agent, ApiKey, Skill
+from tasks_app.models import Task
 from tests.agents.conftest import make_agent
 
 pytestmark = pytest.mark.django_db
@@ -223,6 +225,18 @@ class TestAgentList:
         url = reverse("admin:agents_agent_delete", args=[agent.pk])
         assert browser.post(url, {"post": "yes"}).headers["Location"] == LIST
         assert not Agent.objects.exists()
+
+    def test_an_agent_with_tasks_cannot_be_deleted(self, browser: Client) -> None:
+        agent = make_agent()
+        now = timezone.now()
+        Task.objects.create(
+            id="t", agent=agent, owner="alice", context_id="c", state=3, status="{}", status_at=now, created_at=now
+        )
+        url = reverse("admin:agents_agent_delete", args=[agent.pk])
+        assert browser.post(url, {"post": "yes"}).status_code == 403
+        assert "Delete agent" not in browser.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
+        assert "delete_selected" not in browser.get(LIST).content.decode()
+        assert Agent.objects.get() == agent
 
 
 class TestApiKeys:

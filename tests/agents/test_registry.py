@@ -83,6 +83,19 @@ class TestEntries:
         assert registry.get("echo").skills[0].name == "New"
         assert registry.get("echo").updated_at >= first.updated_at
 
+    def test_a_row_that_cannot_be_read_leaves_the_others(
+        self, registry: Registry, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for slug, modes in (("a", 5), ("b", [5]), ("c", ["text/plain"])):
+            agent = make_agent(slug)
+            Agent.objects.filter(pk=agent.pk).update(default_input_modes=modes)
+        registry.load_sync()
+        assert [entry.slug for entry in registry.entries()] == ["c"]
+        assert [record.getMessage() for record in caplog.records] == [
+            "Agent a cannot be read and is left out",
+            "Agent b cannot be read and is left out",
+        ]
+
     def test_keys(self, registry: Registry) -> None:
         row, _ = ApiKey.issue("a", "alice", timezone.now())
         off, _ = ApiKey.issue("b")
