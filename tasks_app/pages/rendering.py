@@ -27,7 +27,7 @@ _NO_LANGUAGE = frozenset({"text/plain", "application/octet-stream"})
 MARKDOWN_TYPES = frozenset({"text/markdown", "text/x-markdown"})
 
 _TAGS = {
-    *("a", "blockquote", "br", "code", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
+    *("a", "blockquote", "br", "code", "div", "em", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
     *("s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
 _ATTRIBUTES = {
@@ -55,9 +55,11 @@ def _fence(code: str, name: str, _attributes: str) -> str:
         return ""
 
 
-def _align_cells(tokens: Sequence[Token]) -> None:
-    """Say the alignment of table cells without a style attribute, which the page's policy forbids."""
+def _fit_in(tokens: Sequence[Token]) -> None:
+    """Put headings below those of the page, and align table cells without style, which the page's policy forbids."""
     for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 3, 6)}"
         style = token.attrGet("style")
         if isinstance(style, str) and style.startswith("text-align:"):
             token.attrs = {"align": style.removeprefix("text-align:")}
@@ -76,7 +78,7 @@ _cleaner = nh3.Cleaner(
 def markdown(text: str) -> SafeString:
     """Markdown as sanitised HTML: no raw HTML, no images (they would call out), links to http(s) and mailto only."""
     tokens = _markdown.parse(text)
-    _align_cells(tokens)
+    _fit_in(tokens)
     html = _markdown.renderer.render(tokens, _markdown.options, {})
     return mark_safe(_cleaner.clean(html))
 

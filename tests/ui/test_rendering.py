@@ -64,6 +64,11 @@ def test_markdown() -> None:
     )
 
 
+def test_headings_stay_below_those_of_the_page() -> None:
+    html = rendering.markdown("# a\n## b\n### c\n###### d\n")
+    assert html == "<h4>a</h4>\n<h5>b</h5>\n<h6>c</h6>\n<h6>d</h6>\n"
+
+
 def test_code_in_markdown_is_coloured() -> None:
     html = rendering.markdown("```python\nif x:\n```\n\n```unheard-of\n<b>\n```")
     assert html == (
