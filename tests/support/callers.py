@@ -72,6 +72,12 @@ class Caller:
     @contextmanager
     def refused(self, reason: str, *fields: str) -> Iterator[pytest.ExceptionInfo[Refused]]:
         """The call inside is refused for this reason, for these fields, and leaves nothing behind."""
-        with self.nothing_stored(), pytest.raises(Refused) as refusal:
+        with self.nothing_stored(), self.refused_while_running(reason, *fields) as refusal:
+            yield refusal
+
+    @contextmanager
+    def refused_while_running(self, reason: str, *fields: str) -> Iterator[pytest.ExceptionInfo[Refused]]:
+        """The same while tasks of the caller run and store what they do."""
+        with pytest.raises(Refused) as refusal:
             yield refusal
         assert (refusal.value.reason, refusal.value.fields) == (reason, list(fields))
