@@ -156,6 +156,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "home"
 
 # --- Celery: its messages are doorbells, the work and its state are rows ----------------------
 EMBEDDED_BROKER = not env.str("BROKER_URL", default="")

@@ -85,10 +85,11 @@ class Follower:
         self._refresh = refresh
         self.cursor = 0
 
-    def begin(self, cursor: int) -> None:
-        """Start after `cursor`, which the caller read from the task after the follower was opened."""
+    def begin(self, cursor: int, known: int = 0) -> None:
+        """Start after `cursor`. The caller read the task after the follower was opened, and its log went to `cursor`
+        or, if that is more, to `known`."""
         self.cursor = cursor
-        self._topic.reach(cursor)
+        self._topic.reach(max(cursor, known))
         if self._topic.announced > self._topic.last_seq:  # Somebody wrote while the caller was reading.
             self._refresh(self._topic.task_id)
 

@@ -102,6 +102,10 @@ class TaskRecord:
     history: list[str] = field(default_factory=list)
     chunks: list[Event] = field(default_factory=list)
 
+    def copy(self) -> TaskRecord:
+        """The task as it is now; later versions do not show in it."""
+        return replace(self, history=list(self.history), chunks=list(self.chunks))
+
     def render(self, history_length: int | None = None, artifacts: bool = True) -> bytes:
         """The Task as JSON (§4.1.1). `history_length` None gives all, 0 no `history` member (§3.2.4)."""
         out = [f'{{"id":{quote(self.id)},"contextId":{quote(self.context_id)},"status":{self.status}']

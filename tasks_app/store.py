@@ -55,6 +55,7 @@ class Store:
         )
         self._wanted: dict[str, asyncio.Future[TaskRecord | None]] = {}
         self._readers: set[asyncio.Task[None]] = set()
+        self._reading = 0  # readers that will look at `_wanted` again; one that has looked for the last time is none
 
     async def start(self) -> None:
         """Open the pool. Raises `psycopg_pool.PoolTimeout` when the database cannot be reached."""
@@ -70,28 +71,35 @@ class Store:
         future = self._wanted.get(task_id)
         if future is None:
             future = self._wanted[task_id] = asyncio.get_running_loop().create_future()
-            if len(self._readers) < _READERS:
+            if self._reading < _READERS:
+                self._reading += 1
                 reader = asyncio.create_task(self._read_wanted())
                 self._readers.add(reader)
                 reader.add_done_callback(self._readers.discard)
         return await asyncio.shield(future)
 
     async def _read_wanted(self) -> None:
-        while self._wanted:
-            batch = dict(list(self._wanted.items())[:_BATCH])
-            for task_id in batch:
-                del self._wanted[task_id]
-            try:
-                records = await self.load_many(list(batch))
-            except Exception as error:
-                for future in batch.values():
-                    if not future.done():
-                        future.set_exception(error)
-                        future.exception()  # each waiter sees it through its shield; none may be left
-                continue
-            for task_id, future in batch.items():
+        try:
+            while self._wanted:
+                await self._read_batch()
+        finally:
+            self._reading -= 1
+
+    async def _read_batch(self) -> None:
+        batch = dict(list(self._wanted.items())[:_BATCH])
+        for task_id in batch:
+            del self._wanted[task_id]
+        try:
+            records = await self.load_many(list(batch))
+        except Exception as error:
+            for future in batch.values():
                 if not future.done():
-                    future.set_result(records.get(task_id))
+                    future.set_exception(error)
+                    future.exception()  # each waiter sees it through its shield; none may be left
+            return
+        for task_id, future in batch.items():
+            if not future.done():
+                future.set_result(records.get(task_id))
 
     async def load_many(
         self, ids: Sequence[str], *, history: bool = True, artifacts: bool = True

@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, UnsetType
 from protocol import codec
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
-from protocol.model import Artifact, Message, Role, TaskStatus
+from protocol.model import KEY_MAX, Artifact, Message, Role, TaskStatus
 from protocol.states import TaskState, may_move
 from protocol.timestamps import now, print_timestamp
 from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord
@@ -50,9 +50,9 @@ class TaskDraft:
             raise InvalidAgentResponseError(f"A task that is {self.state} cannot become {state}.")
         if state is self.state and message is None and metadata is UNSET:
             return
+        spoken = self._spoken(message, self._task_id) if message is not None else UNSET
         at = now()
         self._remember_status()
-        spoken = self._spoken(message, self._task_id) if message is not None else UNSET
         self.state, self.status_at = state, at
         self.status = codec.encode(TaskStatus(state=state, message=spoken, timestamp=print_timestamp(at))).decode()
         if metadata is not UNSET:
@@ -92,8 +92,7 @@ class TaskDraft:
     def _check_artifact(self, artifact: Artifact) -> None:
         if not may_move(self.state, TaskState.WORKING):
             raise InvalidAgentResponseError(f"A task that is {self.state} takes no more artifacts.")
-        if not artifact.artifact_id:
-            raise InvalidAgentResponseError("An artifact needs an artifactId.")
+        _check_id("artifactId", artifact.artifact_id)
         if not artifact.parts:
             raise InvalidAgentResponseError(f"Artifact {artifact.artifact_id!r} has no parts.")
         if artifact.artifact_id in self._closed_artifacts:
@@ -113,9 +112,11 @@ class TaskDraft:
 
     def _spoken(self, message: Message, task_id: str) -> Message:
         """The agent's message, with its role and the ids of where it was said."""
+        message_id = message.message_id or new_id()
+        _check_id("messageId", message_id)
         return msgspec.structs.replace(
             message,
-            message_id=message.message_id or new_id(),
+            message_id=message_id,
             role=Role.AGENT,
             task_id=task_id,
             context_id=self._context_id,
@@ -140,6 +141,11 @@ class TaskDraft:
 
 
 USER_ROLE, AGENT_ROLE = 1, 2  # numbers of Role in the protobuf definition
+
+
+def _check_id(name: str, value: str) -> None:
+    if not value or len(value) > KEY_MAX or "\0" in value:
+        raise InvalidAgentResponseError(f"{name} must have 1 to {KEY_MAX} characters and no U+0000.")
 
 
 def _text(raw: Raw | UnsetType) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -283,7 +282,7 @@ class Execution:
 
     def snapshot(self) -> TaskRecord:
         """The task as committed now; later updates do not show in it."""
-        return replace(self.record, history=list(self.record.history), chunks=list(self.record.chunks))
+        return self.record.copy()
 
 
 def _seen(done: asyncio.Future[bool]) -> None:

@@ -34,3 +34,10 @@ class Call:
         if record is None or not may_see(record, self.entry.id, self.caller.owner):
             raise TaskNotFoundError(task_id)
         return record
+
+    async def load_accepted(self, task_id: str) -> TaskRecord:
+        """A task that this call's message was accepted for, also when it was answered with a Message."""
+        record = await self.host.store.load(task_id)
+        if record is None:
+            raise TaskNotFoundError(task_id)
+        return record

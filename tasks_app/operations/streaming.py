@@ -43,8 +43,9 @@ async def stream_message(call: Call, request: SendMessageRequest) -> AsyncIterat
     """
     _check_streaming(call)
     accepted = await accept_message(call, request, acknowledged=call.entry.execution != call.host.role)
+    record = accepted.record.copy()  # before the agent's first update, so that every stream tells the whole story
     configuration = request.configuration
-    return _follow_send(call, accepted, None if configuration is UNSET else configuration.history_length)
+    return _follow_send(call, accepted, record, None if configuration is UNSET else configuration.history_length)
 
 
 async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> AsyncIterator[Frame]:
@@ -64,28 +65,34 @@ def _check_streaming(call: Call) -> None:
         raise UnsupportedOperationError("The agent does not support streaming.")
 
 
-async def _follow_send(call: Call, accepted: Accepted, history_length: int | None) -> AsyncIterator[Frame]:
+async def _follow_send(
+    call: Call, accepted: Accepted, record: TaskRecord, history_length: int | None
+) -> AsyncIterator[Frame]:
     execution = accepted.execution
-    async with call.host.hub.follow(accepted.record.id) as follower:
-        if execution is None:
-            record = await call.host.store.load(accepted.record.id) or accepted.record
+    async with call.host.hub.follow(record.id) as follower:
+        if execution is None or accepted.repeated:
+            now_stored = await call.load_accepted(record.id)
+            record = now_stored if accepted.repeated else record
+            known = now_stored.last_seq
         else:
-            if not accepted.repeated and await answers_with_message(execution):
+            if await answers_with_message(execution):
                 await execution.settled()
-            record = execution.snapshot()
+                record = execution.snapshot()
+            known = execution.record.last_seq
         yield _first_frame(record, history_length)
-        async for frame in _follow(follower, record, _SEND_ENDS_AT):
+        async for frame in _follow(follower, record, known, _SEND_ENDS_AT):
             yield frame
 
 
 async def _follow_subscription(call: Call, task_id: str) -> AsyncIterator[Frame]:
     async with call.host.hub.follow(task_id) as follower:
         record = await call.load_task(task_id)
+        known = record.last_seq
         after = call.resume_after
         if after is not None and 0 <= after < record.last_seq:
             record = record.at(after, await call.host.store.statuses(task_id))
         yield _first_frame(record, None)
-        async for frame in _follow(follower, record, _SUBSCRIPTION_ENDS_AT):
+        async for frame in _follow(follower, record, known, _SUBSCRIPTION_ENDS_AT):
             yield frame
 
 
@@ -93,9 +100,12 @@ def _first_frame(record: TaskRecord, history_length: int | None) -> Frame:
     return Frame(record.last_seq, Answer(record, history_length).payload())
 
 
-async def _follow(follower: Follower, record: TaskRecord, ends_at: frozenset[TaskState]) -> AsyncIterator[Frame]:
+async def _follow(
+    follower: Follower, record: TaskRecord, known: int, ends_at: frozenset[TaskState]
+) -> AsyncIterator[Frame]:
+    """Events after `record`, while the log is known to go to `known` at least."""
     state, since = record.state, now()
-    follower.begin(record.last_seq)
+    follower.begin(record.last_seq, known)
     while state not in ends_at:
         events = await follower.next(settings.KEEP_ALIVE_SECONDS)
         if not events:
