@@ -109,7 +109,7 @@ def judge(claim: Claim, measured: Mapping[str, Sequence[Measure]]) -> Outcome:
     """What the measurements of the claim's job, by variant and pair by pair, say about it."""
     sides = {name: [claim.metric.of(m) for m in measured[name]] for name in measured}
     ratio = _median_ratio(sides[claim.subject], sides[claim.base])
-    errors = [error for name in measured for m in measured[name] for error in m.errors]
+    errors = [f"{name}: {error}" for name in measured for m in measured[name] for error in m.errors]
     outcome = Outcome(
         title=claim.title,
         unit=claim.metric.value,

@@ -6,6 +6,7 @@ import math
 import os
 import platform
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -93,11 +94,15 @@ def _times(ratio: float) -> str:
 
 
 def _errors(outcomes: Sequence[Outcome]) -> list[str]:
-    """The first error of each row that has some."""
+    """The most frequent errors of each row that has some."""
     wrong = [outcome for outcome in outcomes if outcome.errors]
     if not wrong:
         return []
-    lines = [f"- {o.title}: {len(o.errors)} errors, the first: `{o.errors[0][:300]}`" for o in wrong]
+    lines = []
+    for outcome in wrong:
+        kinds = Counter(error[:300] for error in outcome.errors).most_common(3)
+        shown = ", ".join(f"{count} x `{error}`" for error, count in kinds)
+        lines.append(f"- {outcome.title}: {len(outcome.errors)} errors: {shown}")
     return ["## Errors", "\n".join(lines)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from benchmarks.wire import Endpoint
@@ -65,23 +65,48 @@ async def read_request(reader: asyncio.StreamReader) -> tuple[str, dict[str, Any
     return head.split("\r\n")[0], json.loads(body) if body else {}
 
 
+Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
 @contextlib.asynccontextmanager
-async def serve(answer: Answer) -> AsyncIterator[Endpoint]:
-    """The server on a free loopback port."""
+async def listening(handle: Handle) -> AsyncIterator[Endpoint]:
+    """A server on a free loopback port. Its connections end with it, whatever they wait for."""
+    running: set[asyncio.Task[None]] = set()
 
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                for piece in answer(*await read_request(reader)):
-                    if piece == CLOSE:
-                        writer.close()
-                        return
-                    writer.write(piece)
-                    await writer.drain()
-        writer.close()
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        running.add(task)
+        try:
+            await handle(reader, writer)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=256)
     try:
         yield Endpoint.parse(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/rpc")
     finally:
         server.close()
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def serve(answer: Answer) -> AsyncIterator[Endpoint]:
+    """A server that answers each request with the pieces that `answer` gives."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            for piece in answer(*await read_request(reader)):
+                if piece == CLOSE:
+                    return
+                writer.write(piece)
+                await writer.drain()
+
+    async with listening(handle) as endpoint:
+        yield endpoint
