@@ -153,7 +153,7 @@ class AsyncAPIView(APIView):
     def _handler(self, request: Request) -> Any:
         handler = getattr(self, (request.method or "").lower(), None) if self._allows(request) else None
         if handler is None:
-            raise MethodNotAllowedError((*self.verbs(), "OPTIONS"))
+            raise MethodNotAllowedError(self.allowed_methods)
         return handler
 
     def _allows(self, request: Request) -> bool:
@@ -161,7 +161,12 @@ class AsyncAPIView(APIView):
 
     def verbs(self) -> tuple[str, ...]:
         """The HTTP methods that this view answers."""
-        return tuple(m.upper() for m in ("get", "post", "delete") if hasattr(self, m))
+        return tuple(m.upper() for m in ("get", "head", "post", "delete") if hasattr(self, m))
+
+    @property
+    def allowed_methods(self) -> list[str]:
+        """What the header Allow names."""
+        return [*self.verbs(), "OPTIONS"]
 
     def get_exception_handler(self) -> Any:
         """One error, one document, whatever raised it."""
@@ -170,17 +175,17 @@ class AsyncAPIView(APIView):
 
 def error_response(error: Exception, context: Any) -> Response:
     """The google.rpc.Status of an error (§11.6)."""
-    known = as_a2a_error(error)
+    known = as_a2a_error(error, context["request"])
     headers = {name.decode(): value.decode() for name, value in error_headers(known)}
     return Response(http_error(known), status=codes_of(known).http, headers=headers)
 
 
-def as_a2a_error(error: Exception) -> A2AError:
+def as_a2a_error(error: Exception, request: Request) -> A2AError:
     """An error of the framework in the protocol's terms; a fault of ours is logged and says nothing of itself."""
     if isinstance(error, A2AError):
         return error
     if isinstance(error, exceptions.UnsupportedMediaType):
-        return UnsupportedMediaTypeError(str(error.detail))
+        return UnsupportedMediaTypeError(request.content_type)
     logger.error("An HTTP+JSON call failed", exc_info=error)
     return InternalError()
 

@@ -84,6 +84,10 @@ class SubscribeView(AsyncAPIView):
         wanted = decode_query(SubscribeToTaskRequest, query_pairs(request), {"id": id})
         return EventStreamResponse(await operations.subscribe_to_task(self.call, wanted))
 
+    def verbs(self) -> tuple[str, ...]:
+        """No HEAD: a stream is nothing to look at without its events."""
+        return ("GET", "POST")
+
 
 class PushConfigsView(AsyncAPIView):
     """/tasks/{id}/pushNotificationConfigs"""
