@@ -70,7 +70,7 @@ def test_a_task_outlives_a_caller_who_does_not_even_read(alice: Caller, path: st
 @pytest.mark.case("S03")
 @pytest.mark.spec("9.4.2")
 def test_the_bytes_of_a_stream(alice: Caller, binding: str) -> None:
-    with alice.at("steps", binding).say_streaming("steps 2 5") as stream:
+    with alice.at("steps", binding).say_streaming("steps 2 30") as stream:
         events = stream.rest()
         assert stream.ended
         assert stream.header("content-type") == "text/event-stream; charset=utf-8"

@@ -210,8 +210,8 @@ class JsonRpcPeer(Peer):
 
     def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:
         assert content_type == "application/json"
-        # The id of a body that was not read is not known.
-        raise refusal_of_rpc(status, json.loads(body), None if status in (404, 413) else ID)
+        # The id of a body that was not read as JSON is not known.
+        raise refusal_of_rpc(status, json.loads(body), None if status in (404, 413, 415) else ID)
 
 
 def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
