@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable
 
 import psycopg
 
@@ -75,15 +74,27 @@ class Topic:
 
 
 class Follower:
-    """One reader of one task's log. `cursor` is the seq of the last event that it was given."""
+    """One reader of one task's log. `cursor` is the seq of the last event that it was given.
 
-    __slots__ = ("_refresh", "_store", "_topic", "cursor")
+    It has to be closed; `async with` does so. Thousands wait at a time, so waiting is one frame deep.
+    """
 
-    def __init__(self, topic: Topic, store: Store, refresh: Callable[[str], None]) -> None:
+    __slots__ = ("_hub", "_topic", "cursor")
+
+    def __init__(self, hub: Hub, topic: Topic) -> None:
+        self._hub = hub
         self._topic = topic
-        self._store = store
-        self._refresh = refresh
         self.cursor = 0
+
+    async def __aenter__(self) -> Follower:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Read no more."""
+        self._hub.leave(self._topic)
 
     def begin(self, cursor: int, known: int = 0) -> None:
         """Start after `cursor`. The caller read the task after the follower was opened, and its log went to `cursor`
@@ -91,41 +102,30 @@ class Follower:
         self.cursor = cursor
         self._topic.reach(max(cursor, known))
         if self._topic.announced > self._topic.last_seq:  # Somebody wrote while the caller was reading.
-            self._refresh(self._topic.task_id)
+            self._hub.refresh_soon(self._topic.task_id)
 
     async def next(self, patience: float) -> list[Event]:
         """The next events in order, at least one; empty after `patience` seconds without any."""
-        events = self._topic.after(self.cursor)
-        if events == []:
-            if not await self._wait(patience):
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        topic = self._topic
+        while topic.last_seq <= self.cursor:  # others may be woken for what this reader has read
+            if loop.time() >= deadline:
                 return []
-            events = self._topic.after(self.cursor)
+            waiter: asyncio.Future[None] = loop.create_future()
+            topic.waiters.add(waiter)
+            timer = loop.call_at(deadline, _expire, waiter)
+            try:
+                await waiter
+            finally:
+                timer.cancel()
+                topic.waiters.discard(waiter)
+        events = topic.after(self.cursor)
         if events is None:
-            events = await self._store.events_page(self._topic.task_id, self.cursor, _PAGE)
+            events = await self._hub.read_log(topic.task_id, self.cursor)
         if events:
             self.cursor = events[-1].seq
         return events
-
-    async def _wait(self, patience: float) -> bool:
-        """Whether there is more within `patience` seconds. Others may be woken for what this reader has read."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience
-        while self._topic.last_seq <= self.cursor:
-            if loop.time() >= deadline:
-                return False
-            await self._wake_up(deadline)
-        return True
-
-    async def _wake_up(self, deadline: float) -> None:
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        self._topic.waiters.add(waiter)
-        timer = loop.call_at(deadline, _expire, waiter)
-        try:
-            await waiter
-        finally:
-            timer.cancel()
-            self._topic.waiters.discard(waiter)
 
 
 def _expire(waiter: asyncio.Future[None]) -> None:
@@ -158,19 +158,23 @@ class Hub:
         for topic in self._topics.values():
             topic.wake()
 
-    @asynccontextmanager
-    async def follow(self, task_id: str) -> AsyncIterator[Follower]:
+    def follow(self, task_id: str) -> Follower:
         """A follower of a task. Read the task after it is open and `begin` at its last_seq: nothing is missed."""
         topic = self._topics.get(task_id)
         if topic is None:
             topic = self._topics[task_id] = Topic(task_id)
         topic.followers += 1
-        try:
-            yield Follower(topic, self._store, self._refresh_soon)
-        finally:
-            topic.followers -= 1
-            if not topic.followers:
-                self._topics.pop(task_id, None)
+        return Follower(self, topic)
+
+    def leave(self, topic: Topic) -> None:
+        """One follower less."""
+        topic.followers -= 1
+        if not topic.followers:
+            self._topics.pop(topic.task_id, None)
+
+    async def read_log(self, task_id: str, after: int) -> list[Event]:
+        """A page of a task's log, for who is behind what the topic remembers."""
+        return await self._store.events_page(task_id, after, _PAGE)
 
     def publish(self, task_id: str, events: list[Event]) -> None:
         """Events that this process has just committed."""
@@ -190,16 +194,17 @@ class Hub:
             topic = self._topics.get(task_id)
             if topic is not None and topic.last_seq < int(seq):
                 topic.announced = max(topic.announced, int(seq))
-                self._refresh_soon(task_id)
+                self.refresh_soon(task_id)
             for watch in self._watchers:
                 watch.add(task_id)
 
     async def refresh_all(self) -> None:
         """Look for news of every topic, after notifications may have been missed."""
         for task_id in self._topics:
-            self._refresh_soon(task_id)
+            self.refresh_soon(task_id)
 
-    def _refresh_soon(self, task_id: str) -> None:
+    def refresh_soon(self, task_id: str) -> None:
+        """Read what is new of a task, together with what else is asked for."""
         self._stale.add(task_id)
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh(), name="hub refresh")

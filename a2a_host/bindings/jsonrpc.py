@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Raw
@@ -11,7 +11,7 @@ from msgspec import Raw
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
-from a2a_host.bindings.sse import serve_events
+from a2a_host.bindings.sse import EventStream
 from agents.registry import AgentEntry
 from protocol import codec, jsonrpc
 from protocol.errors import (
@@ -34,7 +34,7 @@ from protocol.requests import (
 )
 from tasks_app import operations
 from tasks_app.host import Host
-from tasks_app.operations import Call, Frame
+from tasks_app.operations import Call, TaskStream
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ NO_ID = Raw(b"null")
 _EMPTY = Raw(b"{}")
 
 
-async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> None:
-    """Answer one POST to an agent's URL."""
+async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> EventStream | None:
+    """Answer one POST to an agent's URL. A stream is returned: it is sent once all that led to it is forgotten."""
     parameters = read_service_parameters(scope)
     try:
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
@@ -51,7 +51,7 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
         check_json_type(parameters.content_type.encode("latin-1"))
         envelope = jsonrpc.decode_envelope(body)
     except ClientGone:
-        return
+        pass
     except EnvelopeError as error:
         await respond_error(send, error, error.id)
     except A2AError as error:
@@ -61,20 +61,19 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
             await _serve_notification(call, parameters, envelope)
             await respond_empty(send, 204)
         else:
-            await _serve_call(scope, receive, send, call, parameters, envelope, envelope.id)
+            return await _serve_call(send, call, parameters, envelope, envelope.id)
+    return None
 
 
 async def _serve_call(
-    scope: Any, receive: Any, send: Any, call: Call, parameters: ServiceParameters, envelope: Envelope, request_id: Raw
-) -> None:
-    frames: AsyncIterator[Frame] | None = None
-    payload = b""
+    send: Any, call: Call, parameters: ServiceParameters, envelope: Envelope, request_id: Raw
+) -> EventStream | None:
     try:
         parameters.check_version()
         if envelope.method in _STREAMS:
             frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
-        else:
-            payload = await _call_method(call, envelope)
+            return EventStream(frames, b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id), b"}")
+        payload = await _call_method(call, envelope)
     except ParseError as error:
         await respond_error(send, error, NO_ID)  # JSON-RPC 2.0 §5: what is not JSON has no id
     except A2AError as error:
@@ -83,10 +82,8 @@ async def _serve_call(
         logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
         await respond_error(send, InternalError(), request_id)
     else:
-        if frames is not None:
-            await _serve_stream(scope, receive, send, frames, request_id)
-        else:
-            await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), payload), JSON)
+        await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), payload), JSON)
+    return None
 
 
 async def _serve_notification(call: Call, parameters: ServiceParameters, envelope: Envelope) -> None:
@@ -94,7 +91,7 @@ async def _serve_notification(call: Call, parameters: ServiceParameters, envelop
     try:
         parameters.check_version()
         if envelope.method in _STREAMS:
-            frames: Any = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
+            frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
             await frames.aclose()
         else:
             await _call_method(call, envelope)
@@ -134,11 +131,6 @@ async def respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
     await respond(send, codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON, headers)
 
 
-async def _serve_stream(scope: Any, receive: Any, send: Any, frames: AsyncIterator[Frame], request_id: Raw) -> None:
-    head = b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id)
-    await serve_events(scope, receive, send, frames, head, b"}")
-
-
 async def _call_method(call: Call, envelope: Envelope) -> bytes:
     method = _METHODS.get(envelope.method)
     if method is None:
@@ -171,11 +163,11 @@ async def _no_extended_card(call: Call, params: Raw) -> bytes:
     raise UnsupportedOperationError("The agent has no extended card.")
 
 
-async def _stream_message(call: Call, params: Raw) -> AsyncIterator[Frame]:
+async def _stream_message(call: Call, params: Raw) -> TaskStream:
     return await operations.stream_message(call, codec.decode(SendMessageRequest, params))
 
 
-async def _subscribe_to_task(call: Call, params: Raw) -> AsyncIterator[Frame]:
+async def _subscribe_to_task(call: Call, params: Raw) -> TaskStream:
     return await operations.subscribe_to_task(call, codec.decode(SubscribeToTaskRequest, params))
 
 
@@ -190,7 +182,7 @@ _METHODS: dict[str, Callable[[Call, Raw], Awaitable[bytes]]] = {
     "DeleteTaskPushNotificationConfig": _push_not_supported,
     "GetExtendedAgentCard": _no_extended_card,
 }
-_STREAMS: dict[str, Callable[[Call, Raw], Awaitable[AsyncIterator[Frame]]]] = {
+_STREAMS: dict[str, Callable[[Call, Raw], Awaitable[TaskStream]]] = {
     "SendStreamingMessage": _stream_message,
     "SubscribeToTask": _subscribe_to_task,
 }

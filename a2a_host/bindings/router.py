@@ -10,6 +10,7 @@ import msgspec
 from a2a_host.bindings import cards, jsonrpc, rest
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.http import A2A_JSON, respond, respond_preflight
+from a2a_host.bindings.sse import EventStream
 from protocol.errors import A2AError, InternalError, MethodNotAllowedError
 from tasks_app.host import get_host
 
@@ -23,22 +24,29 @@ async def serve_agent(scope: Any, receive: Any, send: Any) -> None:
     if scope["method"] == "OPTIONS":
         await respond_preflight(send)
         return
+    stream: EventStream | None = None
     try:
-        host = await get_host()
-        entry = host.registry.get(slug)
-        if rest_path == "/" and scope["method"] == "POST":
-            await jsonrpc.serve(host, entry, scope, receive, send)
-        elif rest_path == "/":
-            raise MethodNotAllowedError(("POST", "OPTIONS"))
-        elif rest_path in cards.PATHS:
-            await cards.serve_card(entry, scope, send)
-        else:
-            await rest.serve(host, entry, scope, receive, send)
+        stream = await _serve(slug, rest_path, scope, receive, send)
     except A2AError as error:
         await _refuse(scope, send, rest_path, error)
     except Exception:
         logger.exception("A request to /agents/%s failed", slug)
         await _refuse(scope, send, rest_path, InternalError())
+    if stream is not None:
+        await stream(scope, receive, send)
+
+
+async def _serve(slug: str, rest_path: str, scope: Any, receive: Any, send: Any) -> EventStream | None:
+    host = await get_host()
+    entry = host.registry.get(slug)
+    if rest_path == "/" and scope["method"] == "POST":
+        return await jsonrpc.serve(host, entry, scope, receive, send)
+    if rest_path == "/":
+        raise MethodNotAllowedError(("POST", "OPTIONS"))
+    if rest_path not in cards.PATHS:
+        return await rest.serve(host, entry, scope, receive, send)
+    await cards.serve_card(entry, scope, send)
+    return None
 
 
 async def _refuse(scope: Any, send: Any, rest_path: str, error: A2AError) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 from channels.exceptions import StopConsumer
 from channels.generic.http import AsyncHttpConsumer
 
 from a2a_host.bindings.http import CORS, Headers
-from tasks_app.operations import Frame
+from tasks_app.operations import Frame, TaskStream
 
 logger = logging.getLogger(__name__)
 
@@ -26,21 +24,31 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 
 
 class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
-    """Sends `head + payload + tail` of each frame as one event whose `id` is the frame's seq."""
+    """Sends `head + payload + tail` of each frame as one event whose `id` is the frame's seq.
 
-    def __init__(self, frames: AsyncIterator[Frame], head: bytes, tail: bytes) -> None:
+    An ASGI application for a request whose body was read already.
+    """
+
+    def __init__(self, frames: TaskStream, head: bytes = b"", tail: bytes = b"") -> None:
         super().__init__()
         self._frames = frames
         self._head = head
         self._tail = tail
         self._pump: asyncio.Task[None] | None = None
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send until the frames end or the client goes; the task that is streamed goes on."""
+        try:
+            await super().__call__({"type": "http"}, _after_body(receive), send)
+        finally:
+            await self._frames.aclose()
+
     async def http_request(self, message: dict[str, Any]) -> None:
         """Start to send, beside waiting for the client to go."""
         self._pump = asyncio.create_task(self._send_frames())
 
     async def http_disconnect(self, message: dict[str, Any]) -> None:
-        """The client is gone, or the response is complete. The task that was streamed goes on."""
+        """The client is gone, or the response is complete."""
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
@@ -48,13 +56,12 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
 
     async def _send_frames(self) -> None:
         await self.send_headers(status=200, headers=_HEADERS)
-        async with contextlib.aclosing(self._frames) as frames:  # type: ignore[type-var]
-            try:
-                async for frame in frames:
-                    await self.send_body(self._event(frame), more_body=True)
-            except Exception:
-                # The client sees the end without a terminal state and subscribes again.
-                logger.exception("A stream ended early")
+        try:
+            async for frame in self._frames:
+                await self.send_body(self._event(frame), more_body=True)
+        except Exception:
+            # The client sees the end without a terminal state and subscribes again.
+            logger.exception("A stream ended early")
         await self.send_body(b"")
 
     def _event(self, frame: Frame) -> bytes:
@@ -66,17 +73,11 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
         return b"id: %d\ndata: %b\n\n" % (frame.seq, data)
 
 
-async def serve_events(
-    scope: Any, receive: Any, send: Any, frames: AsyncIterator[Frame], head: bytes = b"", tail: bytes = b""
-) -> None:
-    """Answer a request, whose body was read already, with a stream of events."""
-    waiting = True
+def _after_body(receive: Any) -> Any:
+    """`receive` that begins with an empty request, since the real one was read."""
+    first: list[dict[str, Any]] = [{"type": "http.request", "body": b"", "more_body": False}]
 
-    async def receive_again() -> Any:
-        nonlocal waiting
-        if waiting:
-            waiting = False
-            return {"type": "http.request", "body": b"", "more_body": False}
-        return await receive()
+    async def next_message() -> Any:
+        return first.pop() if first else await receive()
 
-    await EventStream(frames, head, tail)(scope, receive_again, send)
+    return next_message

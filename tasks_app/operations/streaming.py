@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections import deque
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from tasks_app.hub import Follower
 from tasks_app.operations.accepting import Accepted, accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.sending import Answer, answers_with_message
-from tasks_app.record import EventKind, TaskRecord
+from tasks_app.record import Event, EventKind, TaskRecord
 
 AUTH_WAIT_SECONDS = 3600.0
 """How long a stream stays open while the task waits for authorization (§7.6.1)."""
@@ -36,8 +36,65 @@ class Frame:
 _KEEP_ALIVE = Frame(0, None)
 
 
-async def stream_message(call: Call, request: SendMessageRequest) -> AsyncIterator[Frame]:
-    """Take a message in; the iterator gives the Task and its events, or the one Message.
+class TaskStream:
+    """Frames of one task, ended by a state of `ends_at`. Has to be closed.
+
+    A class and no generator: while it waits it is one frame, and it holds the ids of the task, not the task.
+    """
+
+    __slots__ = ("_context_id", "_ends_at", "_follower", "_ready", "_since", "_state", "_task_id")
+
+    def __init__(
+        self,
+        follower: Follower,
+        record: TaskRecord,
+        known: int,
+        ends_at: frozenset[TaskState],
+        history_length: int | None = None,
+    ) -> None:
+        """Begins with `record`; its log is known to go to `known` at least."""
+        self._follower = follower
+        self._task_id = record.id
+        self._context_id = record.context_id
+        self._state, self._since = record.state, now()
+        self._ends_at = ends_at
+        self._ready = deque([Frame(record.last_seq, Answer(record, history_length).payload())])
+        follower.begin(record.last_seq, known)
+
+    def __aiter__(self) -> TaskStream:
+        return self
+
+    async def __anext__(self) -> Frame:
+        if not self._ready:
+            if self._state in self._ends_at:
+                raise StopAsyncIteration
+            self._take(await self._follower.next(settings.KEEP_ALIVE_SECONDS))
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        self._follower.close()
+
+    def _take(self, events: list[Event]) -> None:
+        if not events:
+            self._waited()
+        for event in events:
+            self._ready.append(Frame(event.seq, event.payload(self._task_id, self._context_id)))
+            if event.kind is EventKind.MESSAGE:
+                self._state = TaskState.UNSPECIFIED
+            elif event.state is not None:
+                self._state, self._since = event.state, event.created_at
+            if self._state in self._ends_at:
+                return
+
+    def _waited(self) -> None:
+        if self._state is TaskState.AUTH_REQUIRED and (now() - self._since).total_seconds() > AUTH_WAIT_SECONDS:
+            raise StopAsyncIteration
+        self._ready.append(_KEEP_ALIVE)
+
+
+async def stream_message(call: Call, request: SendMessageRequest) -> TaskStream:
+    """Take a message in; the stream gives the Task and its events, or the one Message.
 
     Raises UnsupportedOperationError for an agent without streaming and what `accept_message` raises, before a frame.
     """
@@ -45,78 +102,48 @@ async def stream_message(call: Call, request: SendMessageRequest) -> AsyncIterat
     accepted = await accept_message(call, request, acknowledged=call.entry.execution != call.host.role)
     record = accepted.record.copy()  # before the agent's first update, so that every stream tells the whole story
     configuration = request.configuration
-    return _follow_send(call, accepted, record, None if configuration is UNSET else configuration.history_length)
+    history_length = None if configuration is UNSET else configuration.history_length
+    follower = call.host.hub.follow(record.id)
+    try:
+        record, known = await _beginning(call, accepted, record)
+        return TaskStream(follower, record, known, _SEND_ENDS_AT, history_length)
+    except BaseException:
+        follower.close()
+        raise
 
 
-async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> AsyncIterator[Frame]:
+async def _beginning(call: Call, accepted: Accepted, record: TaskRecord) -> tuple[TaskRecord, int]:
+    """(the task to begin with, how far its log goes now)."""
+    execution = accepted.execution
+    if execution is None or accepted.repeated:
+        stored = await call.load_accepted(record.id)
+        return (stored if accepted.repeated else record), stored.last_seq
+    if await answers_with_message(execution):
+        await execution.settled()
+        record = execution.snapshot()
+    return record, execution.record.last_seq
+
+
+async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> TaskStream:
     """Follow a running task. With `call.resume_after` the first Task is the task as it was at that seq.
 
     Raises UnsupportedOperationError for an agent without streaming or a task that has ended, TaskNotFoundError.
     """
     _check_streaming(call)
-    record = await call.load_task(request.id)
-    if record.state.terminal:
-        raise UnsupportedOperationError(f"The task is {record.state}; there is nothing to subscribe to.")
-    return _follow_subscription(call, record.id)
+    follower = call.host.hub.follow(request.id)
+    try:
+        record = await call.load_task(request.id)
+        if record.state.terminal:
+            raise UnsupportedOperationError(f"The task is {record.state}; there is nothing to subscribe to.")
+        known, after = record.last_seq, call.resume_after
+        if after is not None and 0 <= after < known:
+            record = record.at(after, await call.host.store.statuses(record.id))
+        return TaskStream(follower, record, known, _SUBSCRIPTION_ENDS_AT)
+    except BaseException:
+        follower.close()
+        raise
 
 
 def _check_streaming(call: Call) -> None:
     if not call.entry.streaming:
         raise UnsupportedOperationError("The agent does not support streaming.")
-
-
-async def _follow_send(
-    call: Call, accepted: Accepted, record: TaskRecord, history_length: int | None
-) -> AsyncIterator[Frame]:
-    execution = accepted.execution
-    async with call.host.hub.follow(record.id) as follower:
-        if execution is None or accepted.repeated:
-            now_stored = await call.load_accepted(record.id)
-            record = now_stored if accepted.repeated else record
-            known = now_stored.last_seq
-        else:
-            if await answers_with_message(execution):
-                await execution.settled()
-                record = execution.snapshot()
-            known = execution.record.last_seq
-        yield _first_frame(record, history_length)
-        async for frame in _follow(follower, record, known, _SEND_ENDS_AT):
-            yield frame
-
-
-async def _follow_subscription(call: Call, task_id: str) -> AsyncIterator[Frame]:
-    async with call.host.hub.follow(task_id) as follower:
-        record = await call.load_task(task_id)
-        known = record.last_seq
-        after = call.resume_after
-        if after is not None and 0 <= after < record.last_seq:
-            record = record.at(after, await call.host.store.statuses(task_id))
-        yield _first_frame(record, None)
-        async for frame in _follow(follower, record, known, _SUBSCRIPTION_ENDS_AT):
-            yield frame
-
-
-def _first_frame(record: TaskRecord, history_length: int | None) -> Frame:
-    return Frame(record.last_seq, Answer(record, history_length).payload())
-
-
-async def _follow(
-    follower: Follower, record: TaskRecord, known: int, ends_at: frozenset[TaskState]
-) -> AsyncIterator[Frame]:
-    """Events after `record`, while the log is known to go to `known` at least."""
-    state, since = record.state, now()
-    follower.begin(record.last_seq, known)
-    while state not in ends_at:
-        events = await follower.next(settings.KEEP_ALIVE_SECONDS)
-        if not events:
-            if state is TaskState.AUTH_REQUIRED and (now() - since).total_seconds() > AUTH_WAIT_SECONDS:
-                return
-            yield _KEEP_ALIVE
-        for event in events:
-            yield Frame(event.seq, event.payload(record.id, record.context_id))
-            if event.kind is EventKind.MESSAGE:
-                return
-            if event.state is not None:
-                state, since = event.state, event.created_at
-            if state in ends_at:
-                return

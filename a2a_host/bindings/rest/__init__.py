@@ -12,27 +12,27 @@ from a2a_host.bindings.http import ClientGone, Headers, read_body, respond
 from a2a_host.bindings.rest.framework import EventStreamResponse
 from a2a_host.bindings.rest.routes import find_view
 from a2a_host.bindings.service_parameters import read_service_parameters
-from a2a_host.bindings.sse import serve_events
+from a2a_host.bindings.sse import EventStream
 from agents.registry import AgentEntry
 from tasks_app.host import Host
 
 
-async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> None:
-    """Answer one request below an agent's URL. Raises A2AError for what no view takes."""
+async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> EventStream | None:
+    """Answer one request below an agent's URL; a stream is returned. Raises A2AError for what no view takes."""
     view, arguments = find_view(scope["raw_path"].partition(b"?")[0])
     parameters = read_service_parameters(scope)
     try:
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
     except ClientGone:
-        return
+        return None
     request: Any = ASGIRequest(scope, BytesIO(body))
     request.META["CONTENT_LENGTH"] = str(len(body))
     request.host, request.entry, request.parameters = host, entry, parameters
     response = await view(request, **arguments)
     if isinstance(response, EventStreamResponse):
-        await serve_events(scope, receive, send, response.frames)
-    else:
-        await _send(send, response)
+        return EventStream(response.frames)
+    await _send(send, response)
+    return None
 
 
 async def _send(send: Any, response: HttpResponseBase) -> None:
@@ -40,7 +40,8 @@ async def _send(send: Any, response: HttpResponseBase) -> None:
     extra: Headers = [
         (name.lower().encode(), value.encode("latin-1"))
         for name, value in rendered.items()
-        if name.lower() not in ("content-type", "content-length", "vary", "allow" if rendered.status_code != 405 else "")
+        if name.lower()
+        not in ("content-type", "content-length", "vary", "allow" if rendered.status_code != 405 else "")
     ]
     extra.append((b"vary", b"Accept"))
     await respond(send, rendered.status_code, rendered.content, rendered["content-type"].encode(), extra)
