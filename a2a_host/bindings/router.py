@@ -33,7 +33,8 @@ async def serve_agent(scope: Any, receive: Any, send: Any) -> None:
         logger.exception("A request to /agents/%s failed", slug)
         await _refuse(scope, send, rest_path, InternalError())
     if stream is not None:
-        await stream(scope, receive, send)
+        del scope, names  # an idle stream is as small as it can be
+        await stream(None, receive, send)
 
 
 async def _serve(slug: str, rest_path: str, scope: Any, receive: Any, send: Any) -> EventStream | None:

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from typing import Any
 
-from channels.exceptions import StopConsumer
 from channels.generic.http import AsyncHttpConsumer
 
 from a2a_host.bindings.http import CORS, Headers
-from tasks_app.operations import Frame, TaskStream
+from tasks_app.operations import TaskStream
 
 logger = logging.getLogger(__name__)
 
@@ -26,58 +25,56 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
     """Sends `head + payload + tail` of each frame as one event whose `id` is the frame's seq.
 
-    An ASGI application for a request whose body was read already.
+    An ASGI application for a request whose body was read already. Thousands are idle at a time, so it runs in the
+    server's own task instead of the consumer's dispatch loop, and keeps nothing between two frames.
     """
 
     def __init__(self, frames: TaskStream, head: bytes = b"", tail: bytes = b"") -> None:
-        super().__init__()
         self._frames = frames
         self._head = head
         self._tail = tail
-        self._pump: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send until the frames end or the client goes; the task that is streamed goes on."""
+        self.base_send = send
+        gone: asyncio.Future[Any] = asyncio.ensure_future(receive())
+        sender = asyncio.current_task()
+        assert sender is not None
+
+        def client_left(_: object) -> None:
+            sender.cancel()
+
+        gone.add_done_callback(client_left)
         try:
-            await super().__call__({"type": "http"}, _after_body(receive), send)
+            await self._send_frames()
+        except asyncio.CancelledError:
+            if not gone.done():
+                raise  # the server stops
+            sender.uncancel()
         finally:
             await self._frames.aclose()
-
-    async def http_request(self, message: dict[str, Any]) -> None:
-        """Start to send, beside waiting for the client to go."""
-        self._pump = asyncio.create_task(self._send_frames())
-
-    async def http_disconnect(self, message: dict[str, Any]) -> None:
-        """The client is gone, or the response is complete."""
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.gather(self._pump, return_exceptions=True)
-        raise StopConsumer
+            gone.remove_done_callback(client_left)
+            gone.cancel()
 
     async def _send_frames(self) -> None:
         await self.send_headers(status=200, headers=_HEADERS)
         try:
-            async for frame in self._frames:
-                await self.send_body(self._event(frame), more_body=True)
+            while (event := await self._next_event()) is not None:
+                await self.send_body(event, more_body=True)
+                del event
         except Exception:
             # The client sees the end without a terminal state and subscribes again.
             logger.exception("A stream ended early")
         await self.send_body(b"")
 
-    def _event(self, frame: Frame) -> bytes:
+    async def _next_event(self) -> bytes | None:
+        try:
+            frame = await anext(self._frames)
+        except StopAsyncIteration:
+            return None
         if frame.payload is None:
             return _KEEP_ALIVE
         data = self._head + frame.payload + self._tail
         if b"\n" in data or b"\r" in data:  # white space of JSON that was stored as it came; it would end the line
             data = data.replace(b"\n", b" ").replace(b"\r", b" ")
         return b"id: %d\ndata: %b\n\n" % (frame.seq, data)
-
-
-def _after_body(receive: Any) -> Any:
-    """`receive` that begins with an empty request, since the real one was read."""
-    first: list[dict[str, Any]] = [{"type": "http.request", "body": b"", "more_body": False}]
-
-    async def next_message() -> Any:
-        return first.pop() if first else await receive()
-
-    return next_message

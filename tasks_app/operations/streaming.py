@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -58,7 +57,7 @@ class TaskStream:
         self._context_id = record.context_id
         self._state, self._since = record.state, now()
         self._ends_at = ends_at
-        self._ready = deque([Frame(record.last_seq, Answer(record, history_length).payload())])
+        self._ready = [Frame(record.last_seq, Answer(record, history_length).payload())]
         follower.begin(record.last_seq, known)
 
     def __aiter__(self) -> TaskStream:
@@ -69,7 +68,7 @@ class TaskStream:
             if self._state in self._ends_at:
                 raise StopAsyncIteration
             self._take(await self._follower.next(settings.KEEP_ALIVE_SECONDS))
-        return self._ready.popleft()
+        return self._ready.pop(0)
 
     async def aclose(self) -> None:
         """Read no more."""
