@@ -29,6 +29,17 @@ def _port(name: str, default: int) -> int:
     return int(value)
 
 
+def _seconds(name: str, default: float) -> float:
+    value = env.str(name, default=str(default))
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 86400:
+        raise ImproperlyConfigured(f"{name} must be a number of seconds above 0, got {value}")
+    return seconds
+
+
 def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     try:
         return [ipaddress.ip_network(network) for network in env.list(name, default=default)]
@@ -55,9 +66,7 @@ if AGENTS_DIR:
         sys.path.append(AGENTS_DIR)
 
 # An idle stream says this often that it lives: proxies cut what is silent for half a minute.
-KEEP_ALIVE_SECONDS = env.float("KEEP_ALIVE_SECONDS", default=15.0)
-if KEEP_ALIVE_SECONDS <= 0:
-    raise ImproperlyConfigured(f"KEEP_ALIVE_SECONDS must be more than 0, got {KEEP_ALIVE_SECONDS}")
+KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
 
 
 # --- Django --------------------------------------------------------------------------------
@@ -71,7 +80,7 @@ def _secret_key() -> str:
 
 SECRET_KEY = env.str("SECRET_KEY", default="") or _secret_key()
 DEBUG = env.bool("DEBUG", default=False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", HOST])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 if PUBLIC_URL:
     _public = urlsplit(PUBLIC_URL)

@@ -19,13 +19,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises ServiceError when it is taken or not to be had.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        return _bind(host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ServiceError(
@@ -33,6 +27,19 @@ def listen(host: str, port: int) -> socket.socket:
             ) from error
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
         raise ServiceError(f"cannot listen on port {port} of {host}: {reason}") from error
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.services.copies import Copy, free_port
 from tests.services.test_up import send
 
+pytestmark = pytest.mark.timeout(400)  # Whole hosts start here.
+
 
 @pytest.fixture
 def empty_database(postgres: str) -> Iterator[str]:
@@ -66,6 +68,7 @@ def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
         ("DATABASE_URL", "mysql://x/y", "a2a-host: DATABASE_URL must start with postgresql://"),
         ("AGENTS_DIR", "/nowhere", "a2a-host: AGENTS_DIR is not a folder: /nowhere"),
         ("PUBLIC_URL", "example.org", "a2a-host: PUBLIC_URL must start with http:// or https://, got example.org"),
+        ("KEEP_ALIVE_SECONDS", "x", "a2a-host: KEEP_ALIVE_SECONDS must be a number of seconds above 0, got x"),
         ("TRUSTED_PROXIES", "10.0.0.1/8", "a2a-host: TRUSTED_PROXIES: 10.0.0.1/8 has host bits set"),
         ("DATA_DIR", "/proc/nowhere", "a2a-host: [Errno 2] No such file or directory: '/proc/nowhere'"),
     ],

@@ -15,6 +15,8 @@ import pytest
 from tests.services.copies import Copy, alive, family, wait_until
 from tests.services.test_up import send
 
+pytestmark = pytest.mark.timeout(400)  # Whole hosts start here.
+
 
 def get_state(copy: Copy, task_id: str) -> str:
     """The state of a task of `echo`."""

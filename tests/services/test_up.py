@@ -20,6 +20,8 @@ from a2a_host.services.layout import Layout
 from a2a_host.services.network import is_healthy
 from tests.services.copies import Copy, family, free_port, wait_until
 
+pytestmark = pytest.mark.timeout(400)  # Whole hosts start here.
+
 
 def send(copy: Copy, agent: str, text: str, key: str = "") -> dict[str, Any]:
     """The reply to SendMessage."""

@@ -115,7 +115,7 @@ class Command(BaseCommand):
             self.say(f"Admin: user {credentials.admin_username} was there before, with the password it had")
         else:
             self.say(f"Admin: user {credentials.admin_username}, password in {_shown(settings.LAYOUT.credentials)}")
-        self.say(_curl_line(url))
+        self.say(curl_line(url))
 
 
 def host_services(listener: socket.socket) -> list[Service]:
@@ -150,7 +150,7 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _curl_line(url: str) -> str:
+def curl_line(url: str) -> str:
     """A first call. The id is new each time, since the same one again is the same message."""
     request = (
         '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":'
