@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
+import shutil
 import stat
 import subprocess
 import time
@@ -74,16 +76,25 @@ def _find(name: str) -> pwd.struct_passwd | None:
 def _make_system_user() -> pwd.struct_passwd | None:
     """None where it cannot be made: no useradd, or /etc is read-only.
 
-    Another copy starting at the same time may be faster, or hold the lock of /etc/passwd for a moment.
+    Copies that start at the same time come one after the other: two useradd of one name both "succeed", and the later
+    one changes the number that the earlier one gave.
     """
+    if shutil.which(_USERADD[0]) is None or not os.access("/etc", os.W_OK):
+        return None
+    folder = os.open("/etc", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return _find(SYSTEM_USER) or _add_user()
+    finally:
+        os.close(folder)
+
+
+def _add_user() -> pwd.struct_passwd | None:
+    """Run useradd, again for some time while another program changes the users."""
     deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            result = subprocess.run([*_USERADD, SYSTEM_USER], capture_output=True, text=True)
-        except FileNotFoundError:
-            return None
+    while True:
+        result = subprocess.run([*_USERADD, SYSTEM_USER], capture_output=True, text=True)
         entry = _find(SYSTEM_USER)
-        if entry is not None or "lock" not in result.stderr:
+        if entry is not None or "lock" not in result.stderr or time.monotonic() > deadline:
             return entry
         time.sleep(0.1)
-    return None
