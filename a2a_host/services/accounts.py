@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
-import shutil
 import stat
 import subprocess
 import time
@@ -16,7 +15,7 @@ from a2a_host.services.errors import ServiceError
 
 SYSTEM_USER = "a2a-host"
 _USERADD = [
-    "useradd",
+    "/usr/sbin/useradd",
     "--system",
     "--user-group",
     "--no-create-home",
@@ -79,7 +78,7 @@ def _make_system_user() -> pwd.struct_passwd | None:
     Copies that start at the same time come one after the other: two useradd of one name both "succeed", and the later
     one changes the number that the earlier one gave.
     """
-    if shutil.which(_USERADD[0]) is None or not os.access("/etc", os.W_OK):
+    if not os.access(_USERADD[0], os.X_OK) or not os.access("/etc", os.W_OK):
         return None
     folder = os.open("/etc", os.O_RDONLY)
     try:
