@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 import msgspec
@@ -11,8 +12,10 @@ from protocol import codec
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import KEY_MAX, Artifact, Message, Role, TaskStatus
-from protocol.states import TaskState, may_move
+from protocol.states import RUNNING, TaskState, may_move
 from protocol.timestamps import now, print_timestamp
+from tasks_app.journal.changes import Acceptance, Change
+from tasks_app.journal.leases import LEASE
 from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord
 
 
@@ -38,11 +41,50 @@ class TaskDraft:
         self._artifacts = {c.artifact_id for c in record.chunks}
         self._closed_artifacts = {c.artifact_id for c in record.chunks if c.last_chunk}
 
+    def change(
+        self,
+        base: TaskRecord,
+        worker: str | None = None,
+        *,
+        request: str | None = None,
+        acceptance: Acceptance | None = None,
+    ) -> Change:
+        """The write that brings `base`, the stored task, to this draft; what it holds counts as stored from now on.
+
+        `worker` is who runs the task while it is SUBMITTED or WORKING; None leaves it to whoever claims it.
+        """
+        running = self.state in RUNNING
+        events, messages = self.take()
+        return Change(
+            task_id=base.id,
+            version=base.version,
+            attempt=base.attempt,
+            state=self.state,
+            status=self.status,
+            status_at=self.status_at,
+            metadata=self.metadata,
+            last_seq=self.last_seq,
+            message_count=self.message_count,
+            new_attempt=self._attempt,
+            worker=worker if running else None,
+            lease_until=now() + LEASE if running else None,
+            done=asyncio.get_running_loop().create_future(),
+            request=request,
+            acceptance=acceptance,
+            events=events,
+            messages=messages,
+        )
+
     def take(self) -> tuple[list[Event], list[HistoryEntry]]:
         """What is to be stored next; it counts as stored from now on."""
         events, messages = self.events, self.messages
         self.events, self.messages = [], []
         return events, messages
+
+    def hear(self, message: Message) -> None:
+        """A message of the caller goes into the history."""
+        self.message_count += 1
+        self.messages.append(heard(message, self.message_count, self.status_at))
 
     def move(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
         """A new status. The same state again, with nothing to say, is no event."""
@@ -141,6 +183,12 @@ class TaskDraft:
 
 
 USER_ROLE, AGENT_ROLE = 1, 2  # numbers of Role in the protobuf definition
+
+
+def heard(message: Message, position: int, at: datetime) -> HistoryEntry:
+    """A caller's message as an entry of the history."""
+    body = codec.encode(message).decode()
+    return HistoryEntry(position, message.message_id, USER_ROLE, body, codec.plain_text(message.parts), at)
 
 
 def _check_id(name: str, value: str) -> None:

@@ -17,10 +17,8 @@ from agents.runtimes.base import Run
 from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
 from protocol.states import RUNNING, TaskState, may_move
-from protocol.timestamps import now
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.journal import Change, Journal
-from tasks_app.journal.leases import LEASE
 from tasks_app.record import TaskRecord
 
 logger = logging.getLogger(__name__)
@@ -221,32 +219,10 @@ class Execution:
         if self._writing or self._fenced or not self._draft.events:
             self._resolve_idle()
             return
-        change = self._next_change()
+        change = self._draft.change(self.record, self.record.worker)
         self._writing = True
         change.stored = lambda won: self._stored(change, won)
         self._journal.submit(change).add_done_callback(_seen)
-
-    def _next_change(self) -> Change:
-        draft, record = self._draft, self.record
-        running = draft.state in RUNNING
-        events, messages = draft.take()
-        return Change(
-            task_id=record.id,
-            version=record.version,
-            attempt=record.attempt,
-            state=draft.state,
-            status=draft.status,
-            status_at=draft.status_at,
-            metadata=draft.metadata,
-            last_seq=draft.last_seq,
-            message_count=draft.message_count,
-            new_attempt=record.attempt,
-            worker=record.worker if running else None,
-            lease_until=now() + LEASE if running else None,
-            done=asyncio.get_running_loop().create_future(),
-            events=events,
-            messages=messages,
-        )
 
     def _stored(self, change: Change, won: bool) -> None:
         self._writing = False

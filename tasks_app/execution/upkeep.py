@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -16,7 +17,7 @@ from protocol.ids import new_id
 from protocol.model import Message, Part, Role
 from protocol.states import RUNNING, TaskState
 from tasks_app.execution.draft import TaskDraft
-from tasks_app.journal import Change, leases
+from tasks_app.journal import leases
 from tasks_app.record import TaskRecord
 
 if TYPE_CHECKING:
@@ -68,26 +69,7 @@ async def sweep(host: Host) -> int:
 
 async def end_task(host: Host, record: TaskRecord, state: TaskState, text: str = "") -> bool:
     """End a task from outside, fencing off whoever runs it. False if it moved on meanwhile: read it again."""
-    draft = TaskDraft(record)
+    draft = TaskDraft(replace(record, attempt=record.attempt + 1))
     message = Message(message_id=new_id(), role=Role.AGENT, parts=[Part(text=text)]) if text else None
     draft.move(state, message)
-    events, messages = draft.take()
-    return await host.journal.submit(
-        Change(
-            task_id=record.id,
-            version=record.version,
-            attempt=record.attempt,
-            state=state,
-            status=draft.status,
-            status_at=draft.status_at,
-            metadata=draft.metadata,
-            last_seq=draft.last_seq,
-            message_count=draft.message_count,
-            new_attempt=record.attempt + 1,
-            worker=None,
-            lease_until=None,
-            done=asyncio.get_running_loop().create_future(),
-            events=events,
-            messages=messages,
-        )
-    )
+    return await host.journal.submit(draft.change(record))

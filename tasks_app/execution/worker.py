@@ -12,14 +12,11 @@ from typing import Any
 from agents.keys import ANONYMOUS
 from agents.runtimes.base import Caller
 from protocol.states import RUNNING
-from protocol.timestamps import now
+from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
 from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
 from tasks_app.host import Host, get_host, stop_host
-from tasks_app.journal import Change
-from tasks_app.journal.leases import LEASE
-from tasks_app.record import TaskRecord
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +88,7 @@ async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None
     if record is None or record.attempt != attempt or record.worker is not None or record.state not in RUNNING:
         return None
     entry = host.registry.by_id(record.agent_id)
-    if entry is None or not await host.journal.submit(_claim(record, host.origin)):
+    if entry is None or not await host.journal.submit(TaskDraft(record).change(record, host.origin)):
         return None
     record = replace(record, version=record.version + 1, worker=host.origin)
     turn = turn_of(record)
@@ -99,21 +96,3 @@ async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None
     execution = host.execute(entry, record, turn.request(message_of(record)), caller, frozenset(turn.extensions))
     execution.acknowledged = turn.acknowledged
     return execution
-
-
-def _claim(record: TaskRecord, origin: str) -> Change:
-    return Change(
-        task_id=record.id,
-        version=record.version,
-        attempt=record.attempt,
-        state=record.state,
-        status=record.status,
-        status_at=record.status_at,
-        metadata=record.metadata,
-        last_seq=record.last_seq,
-        message_count=record.message_count,
-        new_attempt=record.attempt,
-        worker=origin,
-        lease_until=now() + LEASE,
-        done=asyncio.get_running_loop().create_future(),
-    )

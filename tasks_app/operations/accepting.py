@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from msgspec import UNSET
 from msgspec.json import encode
@@ -23,7 +22,7 @@ from protocol.model import Message
 from protocol.requests import SendMessageRequest
 from protocol.states import RUNNING, TaskState
 from protocol.timestamps import now
-from tasks_app.execution.draft import USER_ROLE, TaskDraft
+from tasks_app.execution.draft import TaskDraft, heard
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import Turn
 from tasks_app.journal import Acceptance, Change, Creation
@@ -85,7 +84,7 @@ async def _create_task(call: Call, request: SendMessageRequest, turn: Turn, acce
     message.task_id = new_id()
     message.context_id = message.context_id or new_id()
     at = now()
-    entry = _history_entry(message, 1, at)
+    entry = heard(message, 1, at)
     here = call.entry.execution == call.host.role
     record = TaskRecord(
         id=message.task_id,
@@ -155,28 +154,9 @@ def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acc
     message.context_id = record.context_id
     draft = TaskDraft(replace(record, attempt=record.attempt + 1))
     draft.move(TaskState.WORKING)
-    events, messages = draft.take()
-    messages.append(_history_entry(message, draft.message_count + 1, draft.status_at))
-    here = call.entry.execution == call.host.role
-    return Change(
-        task_id=record.id,
-        version=record.version,
-        attempt=record.attempt,
-        state=draft.state,
-        status=draft.status,
-        status_at=draft.status_at,
-        metadata=draft.metadata,
-        last_seq=draft.last_seq,
-        message_count=draft.message_count + 1,
-        new_attempt=record.attempt + 1,
-        worker=call.host.origin if here else None,
-        lease_until=draft.status_at + LEASE,
-        done=asyncio.get_running_loop().create_future(),
-        request=encode(turn).decode(),
-        acceptance=acceptance,
-        events=events,
-        messages=messages,
-    )
+    draft.hear(message)
+    here = call.host.origin if call.entry.execution == call.host.role else None
+    return draft.change(record, here, request=encode(turn).decode(), acceptance=acceptance)
 
 
 def _after(record: TaskRecord, change: Change) -> TaskRecord:
@@ -216,8 +196,3 @@ async def _repeated(call: Call, acceptance: Acceptance) -> Accepted:
 
 def _receipt_key(acceptance: Acceptance) -> tuple[int, str, str]:
     return acceptance.agent_id, acceptance.owner, acceptance.message_id
-
-
-def _history_entry(message: Message, position: int, at: datetime) -> HistoryEntry:
-    body = codec.encode(message).decode()
-    return HistoryEntry(position, message.message_id, USER_ROLE, body, codec.plain_text(message.parts), at)
