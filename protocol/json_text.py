@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, islice
 from typing import Any
 
@@ -84,6 +85,28 @@ def lone_surrogates(value: Any, path: str) -> Iterator[str]:
             return
         for key, inner in value.items():
             yield from lone_surrogates(inner, join(path, key))
+
+
+def quotes(text: bytes) -> int:
+    """How many quotation marks delimit the strings of well-formed JSON: two for each, names included."""
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return text.count(b'"')
+
+
+def repeated_members(text: bytes, members: Mapping[str, Raw]) -> list[str]:
+    """Names that a well-formed object has more than once, given its members as a decoder that keeps the last one has
+    them. JSON leaves open which one counts, so two readers may understand such an object differently (RFC 8259 §4).
+    """
+    if quotes(text) == sum(2 + quotes(bytes(value)) for value in members.values()):
+        return []
+    names: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        names[:] = [name for name, _ in pairs]  # the outermost object comes last
+
+    json.loads(text, object_pairs_hook=note, parse_int=str, parse_float=str)
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def is_object(raw: Raw) -> bool:

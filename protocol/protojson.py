@@ -1,8 +1,9 @@
 """Reads ProtoJSON in all the spellings that it allows (§5.5, §5.7), into the structs of this package.
 
 Ignores unknown members; takes proto names, integer enums, quoted or fractional-form integers, both base64 alphabets,
-timestamps with an offset; null is "not there". It is the reference reading: `protocol.codec` only skips it for requests
-whose plain spelling gives the same struct.
+timestamps with an offset; null is "not there". Refuses a field that is given twice, as readers differ on which one
+counts (§5.1). It is the reference reading: `protocol.codec` only skips it for requests whose plain spelling gives the
+same struct.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from msgspec.inspect import (
 )
 
 from protocol.errors import InvalidParamsError, ParseError, Violation
-from protocol.json_text import TOO_DEEP, explain, is_null, join, too_deep
+from protocol.json_text import TOO_DEEP, explain, is_null, join, repeated_members, too_deep
 from protocol.model import Wire
 from protocol.rules import check_rules
 from protocol.scalars import ABSENT, Reader, scalar_reader
@@ -58,6 +59,7 @@ def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = Non
     out = Violations()
     members = _root_members(text)
     reader: StructReader[T] = struct_reader(kind)
+    reader.check_repeated(text, members, "", out)
     for name, value in (given or {}).items():
         reader.give(members, name, value, out)
     return finish(reader, members, out)
@@ -124,7 +126,14 @@ class StructReader(Generic[T]):
             members = _MEMBERS.decode(raw)
         except ValidationError:
             return out.add(path, "must be an object")
+        self.check_repeated(bytes(raw), members, path, out)
         return self.build(members, path, out)
+
+    def check_repeated(self, text: bytes, members: Members, path: str, out: Violations) -> None:
+        """Note the fields that an object has more than once. Unknown members do not count, however many."""
+        for name in repeated_members(text, members):
+            if name in self.by_name:
+                out.add(join(path, self.by_name[name].json_name), "is given more than once")
 
     def build(self, members: Members, path: str, out: Violations) -> T:
         """The struct of its members; with violations noted, one that must not be used."""

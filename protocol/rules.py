@@ -7,12 +7,13 @@ from typing import Any
 
 from msgspec import UNSET, DecodeError, Raw, UnsetType
 
-from protocol.json_text import is_object, too_deep, value_fault
+from protocol.json_text import is_object, quotes, too_deep, value_fault
 from protocol.model import Part, Role, Wire
 from protocol.requests import (
     CancelTaskRequest,
     GetExtendedAgentCardRequest,
     GetTaskRequest,
+    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
@@ -55,7 +56,46 @@ def plain_send_message(request: SendMessageRequest, data: bytes | Raw) -> bool:
         objects.append(part.metadata)
         if part.data is not UNSET:
             values.append(part.data)
-    return _plain_json(objects, values, data)
+    return _plain_json(objects, values, data) and _plain_members(request, data)
+
+
+def _plain_members(request: SendMessageRequest, data: bytes | Raw) -> bool:
+    """Whether the JSON has as many strings as the request that was read of it: then no member came twice."""
+    message, configuration = request.message, request.configuration
+    strings = 6
+    if message.context_id:
+        strings += 2
+    if message.task_id:
+        strings += 2
+    if message.extensions:
+        strings += 1 + len(message.extensions)
+    for part in message.parts:
+        strings += 2
+        if part.media_type:
+            strings += 2
+        if part.filename:
+            strings += 2
+        if part.data is not UNSET or part.metadata is not UNSET:
+            strings += _strings_of(part.data) + _strings_of(part.metadata) - 2 * (part.data is not UNSET)
+    if configuration is not UNSET:
+        strings += _strings_of_configuration(configuration)
+    if request.tenant:
+        strings += 2
+    if message.metadata is not UNSET or request.metadata is not UNSET:
+        strings += _strings_of(message.metadata) + _strings_of(request.metadata)
+    return 2 * strings == quotes(bytes(data))
+
+
+def _strings_of(value: Raw | UnsetType) -> int:
+    """Strings of a member that is passed on as it came, with its name."""
+    return 0 if value is UNSET else 1 + quotes(bytes(value)) // 2
+
+
+def _strings_of_configuration(configuration: SendMessageConfiguration) -> int:
+    modes = len(configuration.accepted_output_modes)
+    return (
+        1 + (1 + modes if modes else 0) + (configuration.history_length is not None) + configuration.return_immediately
+    )
 
 
 def _plain_content(part: Part) -> bool:
@@ -85,17 +125,24 @@ def _plain_value(text: bytes) -> bool:
 
 def plain_task_id(request: GetTaskRequest | SubscribeToTaskRequest, data: bytes | Raw) -> bool:
     """Whether a request that only names a task is fine as it stands."""
-    return "\0" not in request.id and "\0" not in request.tenant
+    limited = getattr(request, "history_length", None) is not None
+    return _plain_ids(request.id, request.tenant) and quotes(bytes(data)) == 4 + 4 * bool(request.tenant) + 2 * limited
+
+
+def _plain_ids(*ids: str) -> bool:
+    return not any("\0" in id for id in ids)
 
 
 def plain_cancel_task(request: CancelTaskRequest, data: bytes | Raw) -> bool:
     """Whether a CancelTaskRequest is fine as it stands."""
-    return "\0" not in request.id and "\0" not in request.tenant and request.metadata is UNSET
+    if request.metadata is not UNSET or not _plain_ids(request.id, request.tenant):
+        return False
+    return quotes(bytes(data)) == 4 + 4 * bool(request.tenant)
 
 
 def plain_extended_card(request: GetExtendedAgentCardRequest, data: bytes | Raw) -> bool:
     """Whether a GetExtendedAgentCardRequest is fine as it stands."""
-    return "\0" not in request.tenant
+    return _plain_ids(request.tenant) and quotes(bytes(data)) == 4 * bool(request.tenant)
 
 
 Plain = Callable[[Any, bytes | Raw], bool]

@@ -84,13 +84,6 @@ def test_refuses_both_names_of_a_field(data: bytes, field: str, description: str
     assert send_violations(data) == [(field, description)]
 
 
-@pytest.mark.spec("5.1")
-@pytest.mark.parametrize("rest", ["", ',"kind":"message"'])
-def test_the_last_of_two_equal_names_wins(rest: str) -> None:
-    data = f'{{"message":{{"messageId":"a","messageId":"m1","role":"ROLE_USER","parts":[{{"text":"hi"}}]{rest}}}}}'
-    assert read(data.encode()) == CANONICAL
-
-
 @pytest.mark.spec("4.1.6")
 @pytest.mark.parametrize(
     ("raw", "normal"),
