@@ -5,13 +5,15 @@
   const POLL = 10000;
   const POLL_WITHOUT_STREAM = 2000;
   const CONNECT_AGAIN = 10000; // after the stream was refused
-  const REST = 300; // least pause between two refreshes, in ms
   const main = document.getElementById("main");
   let stream = null;
   let due = false;
   let busy = false;
   let last = Date.now();
   let connectAt = 0;
+
+  // Least pause between two refreshes, in ms. A refresh takes time from the agents that run in the same process.
+  const rest = () => Number(document.querySelector("[data-watch]")?.dataset.rest ?? 1000);
 
   // What the page watches: "*", the id of a task, or nothing any more.
   const watched = () => document.querySelector("[data-watch]")?.dataset.watch ?? "";
@@ -39,7 +41,7 @@
       last = Date.now();
       const raw = document.querySelector("details[data-raw][open]");
       if (raw) htmx.trigger(raw, "stale");
-      await new Promise((wake) => setTimeout(wake, Math.max(REST, 3 * (last - started))));
+      await new Promise((wake) => setTimeout(wake, Math.max(rest(), 4 * (last - started))));
     }
     busy = false;
     if (!watched()) disconnect();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from channels.auth import AuthMiddlewareStack
 from channels.generic.http import AsyncHttpConsumer
 
 from tasks_app.host import get_host
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = 15.0
 LIFE_SECONDS = 600.0  # the browser then connects again, and its session is looked at again
@@ -50,12 +53,15 @@ class LiveTasks(AsyncHttpConsumer):  # type: ignore[misc]  # channels ships no t
 
     async def _stream(self) -> None:
         await self.send_body(b"retry: 2000\n\n", more_body=True)
-        host = await get_host()
         try:
+            host = await get_host()
             async with asyncio.timeout(LIFE_SECONDS):
                 await self._tell(host.hub.watch())
         except (TimeoutError, StopAsyncIteration):
-            await self.send_body(b"")
+            pass  # the browser connects again
+        except Exception:
+            logger.exception("A live stream ended early")
+        await self.send_body(b"")
 
     async def _tell(self, changes: AsyncIterator[set[str]]) -> None:
         while True:

@@ -45,6 +45,7 @@ def test_a_wrong_password_is_told(chromium: Browser, site: Site) -> None:
 
 def test_a_page_whose_session_ended_leads_to_the_login(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("/tasks/")
+    expect(page.locator("[data-live-sign]")).to_have_attribute("data-live-sign", "on")
     page.context.clear_cookies()
     page.evaluate("htmx.ajax('GET', '/tasks/', { target: '#main', swap: 'sections' })")
     page.wait_for_url("**/admin/login/?next=/tasks/")  # a fragment for nobody reloads the page

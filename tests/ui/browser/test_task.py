@@ -18,7 +18,7 @@ Show = Callable[..., Page]
 
 
 def test_a_running_task_is_followed_to_its_end(open_page: Show, site: Site) -> None:
-    task = site.send("steps", "steps 8 250", wait=False)["task"]
+    task = site.send("steps", "steps 40 250", wait=False)["task"]
     page = open_page(f"/tasks/{task['id']}/")
     expect(page.locator(".facts .badge")).to_have_text("Working")
     expect(page.locator("#artifacts")).to_contain_text("chunk 3")
@@ -26,9 +26,9 @@ def test_a_running_task_is_followed_to_its_end(open_page: Show, site: Site) -> N
     first.locator("summary").click()
     expect(first.locator(".code")).to_contain_text('"artifactUpdate"')
     expect(page.locator(".facts .badge")).to_have_text("Completed")
-    expect(page.locator("#artifacts .part-plain")).to_have_text("".join(f"chunk {n}\n" for n in range(1, 9)).strip())
+    expect(page.locator("#artifacts .part-plain")).to_have_text("".join(f"chunk {n}\n" for n in range(1, 41)).strip())
     expect(page.locator("#timeline > li")).to_have_count(3)
-    expect(page.locator("#log > tr")).to_have_count(10)
+    expect(page.locator("#log > tr")).to_have_count(42)
     expect(first).to_have_attribute("open", "")
     expect(first.locator(".code")).to_be_visible()
     expect(page.locator("[data-live-sign]")).to_be_hidden()
