@@ -13,8 +13,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 
-import psycopg
-
+from protocol.errors import UnavailableError
 from tasks_app.record import Event
 from tasks_app.store import Store
 
@@ -215,7 +214,7 @@ class Hub:
             self._stale.clear()
             try:
                 found = await self._store.events_after([(t.task_id, t.last_seq) for t in topics])
-            except psycopg.OperationalError as error:
+            except UnavailableError as error:
                 logger.warning("Events could not be read, the next look will: %s", type(error).__name__)
                 return
             for topic in topics:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 from msgspec import json
 from psycopg_pool import AsyncConnectionPool
 
+from protocol.errors import UnavailableError
 from protocol.states import TaskState
 from tasks_app.record import Event, EventKind, TaskRecord
 
@@ -44,6 +46,8 @@ _RECEIPT = """SELECT task_id, digest FROM tasks_app_receipt WHERE agent_id = %s 
 
 _BATCH = 128
 _READERS = 2
+_PATIENCE_SECONDS = 5.0
+_RETRY_SECONDS = 0.1
 
 
 class Store:
@@ -131,9 +135,18 @@ class Store:
         return (rows[0][0], rows[0][1]) if rows else None
 
     async def query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Rows of one statement."""
-        async with self.pool.connection() as connection:
-            return await (await connection.execute(sql, parameters)).fetchall()
+        """Rows of one statement that may run twice. A broken connection is replaced; without a database for some
+        seconds it raises UnavailableError."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _PATIENCE_SECONDS
+        while True:
+            try:
+                async with self.pool.connection(timeout=_PATIENCE_SECONDS) as connection:
+                    return await (await connection.execute(sql, parameters)).fetchall()
+            except psycopg.OperationalError as error:
+                if loop.time() > deadline:
+                    raise UnavailableError(retry_after=5) from error
+                await asyncio.sleep(_RETRY_SECONDS)
 
 
 def task_record(row: tuple[Any, ...]) -> TaskRecord:

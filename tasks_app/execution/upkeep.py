@@ -10,9 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import psycopg
-from psycopg_pool import PoolTimeout
-
+from protocol.errors import UnavailableError
 from protocol.ids import new_id
 from protocol.model import Message, Part, Role
 from protocol.states import RUNNING, TaskState
@@ -36,7 +34,7 @@ async def keep_up(host: Host, *jobs: Callable[[Host], Awaitable[object]]) -> Non
         for job in jobs:
             try:
                 await job(host)
-            except (psycopg.OperationalError, PoolTimeout) as error:
+            except UnavailableError as error:
                 logger.warning("%s waits for the database: %s", job.__name__, type(error).__name__)
 
 
