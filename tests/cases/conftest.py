@@ -7,18 +7,33 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
 from a2a_host.services.processes import Process
 from tests.support.callers import Caller, make_client
-from tests.support.deployment import Deployment, Web
+from tests.support.deployment import Deployment, Web, wait_until
 from tests.support.peers import PEERS
 
-KEEP_ALIVE = "1"
+KEEP_ALIVE = "0.5"
 """Seconds, so that an idle stream shows its keep-alive soon."""
+PUBLIC_URL = "https://agents.e.test"
+"""Where the second web process is reached, says its environment."""
 CALLERS = 2000
+AGENTS = [
+    ("quiet", "--simulator", "steps", "--no-streaming"),
+    ("small", "--simulator", "data", "--max-request-bytes", "2048"),
+    ("forgetful", "--simulator", "echo", "--no-idempotent"),
+    ("private", "--simulator", "echo", "--no-shared-history"),
+    ("hidden", "--simulator", "echo", "--no-enabled"),
+    ("worker-echo", "--simulator", "echo", "--execution", "worker"),
+    *(
+        (name.lower(), "--executor", f"tests.cases.executors.{name}")
+        for name in ("Replacing", "Reopening", "Empty", "Silent", "Described", "Chatty", "Traced")
+    ),
+]
 
 _numbers = itertools.count()
 
@@ -32,30 +47,31 @@ def pytest_configure(config: pytest.Config) -> None:
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({key_of(number): owner_of(number) for number in range(CALLERS)})
-        executors = "tests.cases.executors."
-        deployment.run(
-            ("agent", "register", "quiet", "--simulator", "steps", "--no-streaming", "--open"),
-            ("agent", "register", "small", "--simulator", "data", "--max-request-bytes", "2048", "--open"),
-            ("agent", "register", "forgetful", "--simulator", "echo", "--no-idempotent", "--open"),
-            ("agent", "register", "private", "--simulator", "echo", "--open", "--no-shared-history"),
-            ("agent", "register", "hidden", "--simulator", "echo", "--open", "--no-enabled"),
-            ("agent", "register", "worker-echo", "--simulator", "echo", "--execution", "worker", "--open"),
-            *(
-                ("agent", "register", name.lower(), "--executor", executors + name, "--open")
-                for name in ("Replacing", "Reopening", "Empty", "Silent", "Described", "Chatty", "Traced")
-            ),
-        )
         yield deployment
 
 
 @pytest.fixture(scope="session")
 def web(deployment: Deployment) -> Web:
-    return deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+    """The web process that callers are in front of. The agents are registered while it starts."""
+    with ThreadPoolExecutor(1) as pool:
+        registered = pool.submit(deployment.run, *(("agent", "register", *agent, "--open") for agent in AGENTS))
+        web = deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+        registered.result()
+    card = f"{web.agent_url(AGENTS[-1][0])}/.well-known/agent-card.json"
+    wait_until(lambda: httpx.get(card, trust_env=False).status_code == 200, "the agents")
+    return web
 
 
 @pytest.fixture(scope="session")
 def second_web(deployment: Deployment) -> Web:
-    return deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+    """Another web process on the same database."""
+    return deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE, PUBLIC_URL=f"{PUBLIC_URL}/")
+
+
+@pytest.fixture(scope="session")
+def lonely_web(deployment: Deployment) -> Web:
+    """One that finds no broker and trusts no proxy."""
+    return deployment.start_web(BROKER_URL="redis://127.0.0.1:1/0", TRUSTED_PROXIES="10.0.0.0/8")
 
 
 @pytest.fixture(scope="session")

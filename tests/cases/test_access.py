@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.cases.test_lifecycle import at_work
+from tests.cases.reading import at_work
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, wait_until
-from tests.support.peers import Peer, Refused, message
+from tests.support.peers import Peer, message
+from tests.support.refusals import Refused
 
 CHALLENGE = 'Bearer realm="a2a-host"'
 INVALID = 'Bearer realm="a2a-host", error="invalid_token"'

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cases.test_lifecycle import state, texts
+from tests.cases.reading import state, texts
 from tests.support.callers import Caller
 from tests.support.events import Event
 
@@ -21,9 +21,7 @@ def published(events: list[Event]) -> list[dict[str, Any]]:
 @pytest.mark.spec("4.2.2")
 @pytest.mark.parametrize("slug", ["steps", "steps-worker"])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_appended_chunks_are_one_artifact(
-    alice: Caller, binding: str, slug: str, count: int, worker: object
-) -> None:
+def test_appended_chunks_are_one_artifact(alice: Caller, binding: str, slug: str, count: int, worker: object) -> None:
     peer = alice.at(slug, binding)
     with peer.say_streaming(f"steps {count} 30") as stream:
         events = stream.rest()

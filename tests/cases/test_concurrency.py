@@ -1,44 +1,24 @@
-"""Areas concurrency and idempotency: races have one winner, repetitions one task (§3.1.5, §3.3.1, §3.3.3)."""
+"""Area concurrency: of every race there is one winner (§3.1.5, §3.3.3)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
-from typing import Any, TypeVar
 
 import pytest
 
-from tests.cases.test_lifecycle import at_work, state, terminal_events, texts
+from tests.cases.racing import at_once
+from tests.cases.reading import at_work, state, terminal_events, texts
 from tests.support.callers import Caller
-from tests.support.deployment import Deployment, Web, wait_until
-from tests.support.peers import Peer, Refused, message
-
-T = TypeVar("T")
-
-
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T | Refused]:
-    """The outcomes of calls made at the same moment; a refusal is an outcome."""
-    barrier = Barrier(len(calls))
-
-    def run(call: Callable[[], T]) -> T | Refused:
-        barrier.wait()
-        try:
-            return call()
-        except Refused as refusal:
-            return refusal
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls))
+from tests.support.deployment import Deployment, Web
+from tests.support.refusals import Refused
 
 
 @pytest.mark.case("T21")
 @pytest.mark.spec("3.1.5")
-@pytest.mark.parametrize("slug", ["steps", "steps-worker"])
+@pytest.mark.parametrize(("slug", "races"), [("steps", 100), ("steps-worker", 50)])
 def test_a_cancel_and_the_end_at_the_same_moment(
-    alice: Caller, deployment: Deployment, binding: str, slug: str, worker: object
+    alice: Caller, deployment: Deployment, binding: str, slug: str, races: int, worker: object
 ) -> None:
     peer = alice.at(slug, binding)
 
@@ -54,8 +34,8 @@ def test_a_cancel_and_the_end_at_the_same_moment(
         return reply
 
     with ThreadPoolExecutor(10) as pool:
-        outcomes = list(pool.map(race, range(100)))
-    assert len(outcomes) == peer.list()["totalSize"] == 100
+        outcomes = list(pool.map(race, range(races)))
+    assert len(outcomes) == peer.list()["totalSize"] == races
 
 
 @pytest.mark.case("T21")
@@ -98,184 +78,3 @@ def test_of_ten_follow_ups_at_once_one_is_taken(
     assert texts(done["artifacts"]) == [[f"answer {winner}"]]
     assert [m["parts"][0]["text"] for m in done["history"] if m["role"] == "ROLE_USER"] == ["hi", f"answer {winner}"]
     assert terminal_events(deployment, task["id"]) == 1
-
-
-# --- idempotency ---------------------------------------------------------------------------
-
-
-def params(content: str = "hi", configuration: Any = None, **members: Any) -> dict[str, Any]:
-    given = {"message": message(content, **members)}
-    return given if configuration is None else given | {"configuration": configuration}
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-@pytest.mark.parametrize("slug", ["echo", "worker-echo", "ask", "boom"])
-@pytest.mark.parametrize("configuration", [None, {"returnImmediately": True}])
-def test_the_same_bytes_again_are_the_same_task(
-    alice: Caller, binding: str, slug: str, configuration: Any, worker: object
-) -> None:
-    peer = alice.at(slug, binding)
-    text = json.dumps(params(configuration=configuration))
-    first = peer.send(text)["task"]
-    wait_until(lambda: state(peer.get(first["id"])) not in ("SUBMITTED", "WORKING"), "the end of the run")
-    done = peer.get(first["id"])
-    with alice.nothing_stored():
-        for _ in range(2):
-            assert peer.send(text)["task"] == done
-    assert peer.list()["totalSize"] == 1
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_a_retry_while_the_task_runs_waits_for_the_same_end(alice: Caller, binding: str) -> None:
-    steps = alice.at("steps", binding)
-    given = params("steps 3 30")
-    outcomes = at_once([lambda: steps.send(given)["task"]] * 3)
-    assert [texts(task["artifacts"]) for task in outcomes] == [  # type: ignore[index]
-        [["chunk 1\n", "chunk 2\n", "chunk 3\n"]]
-    ] * 3
-    assert steps.list()["totalSize"] == 1
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_the_same_in_another_spelling_binding_or_operation(alice: Caller) -> None:
-    given = {"message": message([{"text": "hi"}, {"data": {"b": 1.0, "a": [1]}}], contextId="c")}
-    spelled = json.dumps(
-        {"message": {k: given["message"][k] for k in reversed(list(given["message"]))}, "colour": 1}, indent=2
-    ).replace('"messageId"', '"message_id"').replace('"ROLE_USER"', "1").replace("1.0", "1")
-    spelled = spelled.replace('"b": 1,\n', '"b": 1e0,\n')
-    rpc, rest = alice.jsonrpc("data"), alice.rest("data")
-    task = rpc.send(given)["task"]
-    with alice.nothing_stored():
-        assert rest.send(given)["task"] == rest.send(spelled)["task"] == rpc.send(spelled)["task"] == task
-        for peer in (rpc, rest):
-            with peer.stream(given) as stream:
-                assert [event.response for event in stream.rest()] == [{"task": task}]
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"content": "other"},
-        {"contextId": "other"},
-        {"metadata": {"a": 1}},
-        {"extensions": ["u"]},
-        {"referenceTaskIds": ["t"]},
-        {"content": ""},
-        {"content": "hi "},
-    ],
-)
-def test_another_message_with_the_same_id_is_refused(alice: Caller, binding: str, other: dict[str, Any]) -> None:
-    echo = alice.at("echo", binding)
-    task = echo.say("hi", messageId="m1")
-    for send in (echo.say, echo.start, echo.say_streaming):
-        with alice.refused("INVALID_PARAMS", "message.messageId"):
-            send(**({"content": "hi"} | other), messageId="m1")
-    assert echo.get(task["id"]) == task
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_a_message_id_is_of_one_caller_and_one_agent(alice: Caller, bob: Caller, binding: str) -> None:
-    given = params()
-    made = {
-        peer.send(given)["task"]["id"]
-        for peer in (alice.at("echo", binding), alice.at("data", binding), bob.at("echo", binding))
-    }
-    assert len(made) == 3
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_strangers_without_a_common_history_share_no_message_ids(anonymous: Caller, binding: str) -> None:
-    """Else a guessed message would bring back what somebody else was answered."""
-    private = anonymous.at("private", binding)
-    given = params("guess")
-    first, second = private.send(given)["task"], private.send(given)["task"]
-    assert first["id"] != second["id"]
-    assert private.send({"message": given["message"] | {"parts": [{"text": "other"}]}})["task"]["id"] != first["id"]
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_an_agent_may_take_every_send_as_a_new_one(alice: Caller, binding: str) -> None:
-    forgetful = alice.at("forgetful", binding)
-    given = params()
-    assert len({forgetful.send(given)["task"]["id"] for _ in range(3)}) == forgetful.list()["totalSize"] == 3
-
-
-@pytest.mark.case("I01")
-@pytest.mark.spec("3.3.1")
-def test_an_answer_without_a_task_is_repeated_too(alice: Caller, binding: str) -> None:
-    direct = alice.at("direct", binding)
-    given = params()
-    first = direct.send(given)
-    with alice.nothing_stored():
-        assert direct.send(given) == first
-        with direct.stream(given) as stream:
-            assert [event.response for event in stream.rest()] == [first]
-
-
-@pytest.mark.case("I03")
-@pytest.mark.spec("3.3.1")
-def test_the_same_follow_up_twice(alice: Caller, binding: str) -> None:
-    ask = alice.at("ask", binding)
-    task = ask.say("hi")
-    given = params("answer", taskId=task["id"])
-    done = ask.send(given)["task"]
-    with alice.nothing_stored():
-        assert ask.send(given)["task"] == done
-        with alice.refused("INVALID_PARAMS", "message.messageId"):
-            ask.say("other", taskId=task["id"], messageId=given["message"]["messageId"])
-    assert [m["role"] for m in ask.get(task["id"])["history"]] == ["ROLE_USER", "ROLE_AGENT", "ROLE_USER"]
-
-
-@pytest.mark.case("I03")
-@pytest.mark.spec("3.3.1")
-def test_a_follow_up_with_the_id_of_the_first_message(alice: Caller, binding: str) -> None:
-    ask = alice.at("ask", binding)
-    task = ask.say("hi", messageId="m1")
-    with alice.refused("INVALID_PARAMS", "message.messageId"):
-        ask.say("hi", messageId="m1", taskId=task["id"])
-    assert ask.get(task["id"]) == task
-
-
-def both(caller: Caller, slug: str, webs: Sequence[Web]) -> list[Peer]:
-    """Both bindings in front of every web process."""
-    return [caller.before(web).at(slug, binding) for web in webs for binding in ("jsonrpc", "rest")]
-
-
-@pytest.mark.case("I04")
-@pytest.mark.spec("3.3.1")
-@pytest.mark.parametrize("slug", ["echo", "worker-echo"])
-@pytest.mark.parametrize("immediately", [False, True])
-def test_identical_sends_at_once_are_one_task(
-    alice: Caller, deployment: Deployment, web: Web, second_web: Web, slug: str, immediately: bool, worker: object
-) -> None:
-    """Over both bindings and two web processes."""
-    peers = both(alice, slug, [web, second_web])
-    given = params(configuration={"returnImmediately": immediately})
-    outcomes = at_once([partial(peers[n % 4].send, given) for n in range(12)])
-    (task,) = {outcome["task"]["id"] for outcome in outcomes}  # type: ignore[index]
-    wait_until(lambda: state(peers[0].get(task)) == "COMPLETED", "the end")
-    for peer in peers:
-        assert [found["id"] for found in peer.list()["tasks"]] == [task]
-    assert terminal_events(deployment, task) == 1
-    assert texts(peers[0].get(task)["artifacts"]) == [["hi"]]
-
-
-@pytest.mark.case("I04")
-@pytest.mark.spec("3.3.1")
-def test_identical_follow_ups_at_once_are_one(alice: Caller, web: Web, second_web: Web) -> None:
-    peers = both(alice, "ask", [web, second_web])
-    task = peers[0].say("hi")
-    given = params("answer", taskId=task["id"])
-    outcomes = at_once([partial(peers[n % 4].send, given) for n in range(12)])
-    assert {outcome["task"]["id"] for outcome in outcomes} == {task["id"]}  # type: ignore[index]
-    done = peers[0].get(task["id"])
-    assert [m["role"] for m in done["history"]] == ["ROLE_USER", "ROLE_AGENT", "ROLE_USER"]
-    assert texts(done["artifacts"]) == [["answer"]]

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.callers import Caller
 from tests.support.deployment import wait_until
-from tests.support.peers import envelope, message, refusal_of_rpc
+from tests.support.peers import envelope, message
+from tests.support.refusals import refusal_of_rpc
 
 
 def reply(caller: Caller, body: str | bytes, slug: str = "echo", **headers: str) -> dict[str, Any]:

@@ -4,50 +4,14 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cases.reading import TERMINAL, at_work, ended, state, texts
 from tests.support.callers import Caller
-from tests.support.deployment import Deployment, wait_until
-from tests.support.peers import Peer, message
-
-TERMINAL = {"COMPLETED", "FAILED", "CANCELED", "REJECTED"}
-
-
-def state(task: dict[str, Any]) -> str:
-    """Such as `WORKING`."""
-    found: str = task["status"]["state"]
-    return found.removeprefix("TASK_STATE_")
-
-
-def texts(artifacts: list[dict[str, Any]]) -> list[list[str]]:
-    return [[part["text"] for part in artifact["parts"]] for artifact in artifacts]
-
-
-def terminal_events(deployment: Deployment, task: str) -> int:
-    """How many events of a task's log say that it has ended."""
-    bodies = deployment.query("SELECT body FROM tasks_app_event WHERE task_id = %s AND kind = 1", [task])
-    return sum(any(f"TASK_STATE_{name}" in body for name in TERMINAL) for (body,) in bodies)
-
-
-def at_work(peer: Peer, content: str = "hold", **members: Any) -> dict[str, Any]:
-    """A new task once it is stored as WORKING."""
-    task = peer.start(content, **members)
-    wait_until(lambda: state(peer.get(task["id"])) == "WORKING", "the task to be at work")
-    return peer.get(task["id"])
-
-
-def ended(caller: Caller, binding: str, outcome: str) -> tuple[Peer, dict[str, Any]]:
-    """A task that has ended in this state, and its agent."""
-    slug = {"COMPLETED": "echo", "FAILED": "boom", "REJECTED": "reject", "CANCELED": "hold"}[outcome]
-    peer = caller.at(slug, binding)
-    task = peer.start() if outcome == "CANCELED" else peer.say()
-    if outcome == "CANCELED":
-        task = peer.cancel(task["id"])
-    assert state(task) == outcome
-    return peer, task
+from tests.support.deployment import wait_until
+from tests.support.peers import message
 
 
 @pytest.mark.case("T01")
@@ -247,85 +211,6 @@ def test_an_exception_fails_the_task_and_tells_nothing(alice: Caller, binding: s
     assert [event.state for event in events if event.state][-1] == "FAILED"
     for word in (b"Traceback", b"RuntimeError", b"boom, as asked", b".py", b"site-packages"):
         assert word not in stream.raw
-
-
-@pytest.mark.case("T17")
-@pytest.mark.spec("3.1.5")
-@pytest.mark.parametrize("slug", ["hold", "hold-worker"])
-def test_a_cancel_reaches_reply_streams_and_store(alice: Caller, binding: str, slug: str, worker: object) -> None:
-    peer = alice.at(slug, binding)
-    with peer.say_streaming("hold") as stream:
-        task = stream.next().response["task"]
-        if state(task) == "SUBMITTED":
-            stream.until("WORKING")
-        with peer.subscribe(task["id"]) as second:
-            assert second.next().state == "WORKING"
-            assert state(peer.cancel(task["id"])) == "CANCELED"
-            assert [event.state for event in stream.rest()] == ["CANCELED"]
-            assert [event.state for event in second.rest()] == ["CANCELED"]
-    assert state(peer.get(task["id"])) == "CANCELED"
-
-
-@pytest.mark.case("T17")
-@pytest.mark.spec("3.1.5")
-def test_a_cancel_stops_the_code(alice: Caller, binding: str, tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
-    diary = tmp_path / "diary"
-    diary.touch()
-    diary.chmod(0o666)
-    traced = alice.at("traced", binding)
-    task = traced.start(str(diary))
-    wait_until(lambda: diary.read_text() == "started\n", "the agent's code")
-    assert state(traced.cancel(task["id"])) == "CANCELED"
-    wait_until(lambda: diary.read_text() == "started\nstopped\n", "the end of the agent's code")
-
-
-@pytest.mark.case("T17")
-@pytest.mark.spec("3.1.5")
-@pytest.mark.parametrize("slug", ["ask", "auth"])
-def test_a_waiting_task_can_be_cancelled(alice: Caller, binding: str, slug: str) -> None:
-    peer = alice.at(slug, binding)
-    task = peer.say("hi")
-    cancelled = peer.cancel(task["id"], metadata={"reason": "late"})
-    assert (cancelled["id"], state(cancelled)) == (task["id"], "CANCELED")
-    assert peer.get(task["id"]) == cancelled
-    assert cancelled["history"][-1] == task["status"]["message"]
-
-
-@pytest.mark.case("T17")
-@pytest.mark.spec("3.1.5")
-def test_a_blocked_send_returns_when_its_task_is_cancelled(alice: Caller, binding: str) -> None:
-    hold = alice.at("hold", binding)
-    with ThreadPoolExecutor(1) as pool:
-        reply = pool.submit(hold.say, "hold")
-        (task,) = wait_until(lambda: hold.list(status="TASK_STATE_WORKING")["tasks"], "the task")
-        hold.cancel(task["id"])
-        assert state(reply.result(10)) == "CANCELED"
-
-
-@pytest.mark.case("T19")
-@pytest.mark.case("T20")
-@pytest.mark.spec("3.1.5")
-@pytest.mark.parametrize("outcome", sorted(TERMINAL))
-def test_an_ended_task_cannot_be_cancelled(
-    alice: Caller, deployment: Deployment, binding: str, outcome: str
-) -> None:
-    peer, task = ended(alice, binding, outcome)
-    before = peer.get(task["id"])
-    for _ in range(2):
-        with alice.refused("TASK_NOT_CANCELABLE") as refusal:
-            peer.cancel(task["id"])
-        assert refusal.value.metadata == {"taskId": task["id"], "state": f"TASK_STATE_{outcome}"}
-    assert peer.get(task["id"]) == before
-    assert terminal_events(deployment, task["id"]) == 1
-
-
-@pytest.mark.case("T19")
-@pytest.mark.spec("3.1.5")
-def test_what_is_not_there_cannot_be_cancelled(alice: Caller, binding: str) -> None:
-    with alice.refused("TASK_NOT_FOUND") as refusal:
-        alice.at("hold", binding).cancel("none")
-    assert refusal.value.metadata == {"taskId": "none"}
 
 
 @pytest.mark.case("T28")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.callers import Caller
-from tests.support.peers import envelope, message, refusal_of_rest, refusal_of_rpc
+from tests.support.peers import envelope, message
+from tests.support.refusals import refusal_of_rest, refusal_of_rpc
 from tests.support.wire import Connection, request
 
 SERVED = ["1.0", "1.0.0", "1.0.7", " 1.0 ", "\t1.0", "1.0.12345"]

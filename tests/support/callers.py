@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.support.deployment import Deployment, Web
-from tests.support.peers import PEERS, JsonRpcPeer, Peer, Refused, RestPeer
+from tests.support.peers import PEERS, JsonRpcPeer, Peer, RestPeer
+from tests.support.refusals import Refused
 
 _TASKS = """SELECT id, state, version, last_seq, message_count, attempt FROM tasks_app_task
     WHERE owner = %s ORDER BY id"""

@@ -110,10 +110,10 @@ class Deployment:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+        for process in [*self._processes, *(web.process for web in self._webs)]:
+            process.ask_to_stop()
         for web in self._webs:
             web.close()
-        for process in self._processes:
-            process.ask_to_stop()
         for process in self._processes:
             if not process.wait(8):
                 process.kill()

@@ -1,0 +1,77 @@
+"""Error replies, checked for the form of their binding (§9.5, §11.6) and the codes that §5.4 pairs with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
+# Reason: JSON-RPC code, its HTTP status, HTTP+JSON status, google.rpc code (§5.4, §9.5, §11.6).
+CODES = {
+    "TASK_NOT_FOUND": (-32001, 200, 404, "NOT_FOUND"),
+    "TASK_NOT_CANCELABLE": (-32002, 200, 400, "FAILED_PRECONDITION"),
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": (-32003, 200, 400, "FAILED_PRECONDITION"),
+    "UNSUPPORTED_OPERATION": (-32004, 200, 400, "FAILED_PRECONDITION"),
+    "CONTENT_TYPE_NOT_SUPPORTED": (-32005, 200, 400, "INVALID_ARGUMENT"),
+    "VERSION_NOT_SUPPORTED": (-32009, 200, 400, "FAILED_PRECONDITION"),
+    "PARSE_ERROR": (-32700, 200, 400, "INVALID_ARGUMENT"),
+    "INVALID_REQUEST": (-32600, 200, 400, "INVALID_ARGUMENT"),
+    "METHOD_NOT_FOUND": (-32601, 200, 404, "UNIMPLEMENTED"),
+    "INVALID_PARAMS": (-32602, 200, 400, "INVALID_ARGUMENT"),
+    "UNAUTHENTICATED": (-32000, 401, 401, "UNAUTHENTICATED"),
+    "AGENT_NOT_FOUND": (-32000, 404, 404, "NOT_FOUND"),
+    "NOT_FOUND": (-32601, 404, 404, "NOT_FOUND"),
+    "METHOD_NOT_ALLOWED": (-32600, 405, 405, "UNIMPLEMENTED"),
+    "REQUEST_TOO_LARGE": (-32600, 413, 413, "RESOURCE_EXHAUSTED"),
+    "UNSUPPORTED_MEDIA_TYPE": (-32005, 415, 415, "INVALID_ARGUMENT"),
+}
+
+ID = "q1"
+"""The id of the requests that peers send."""
+
+
+class Refused(Exception):
+    """An error reply. `fields` are those of its BadRequest, `metadata` without the timestamp."""
+
+    def __init__(self, code: int, status: int, message: str, details: list[dict[str, Any]]) -> None:
+        info, *more = details
+        assert info["@type"] == INFO
+        assert info["domain"] == "a2a-protocol.org"
+        assert all(isinstance(value, str) for value in info["metadata"].values())
+        assert [detail["@type"] for detail in more] == [BAD_REQUEST] * len(more)
+        self.code = code
+        self.status = status
+        self.message = message
+        self.reason: str = info["reason"]
+        self.metadata = {name: value for name, value in info["metadata"].items() if name != "timestamp"}
+        self.violations: dict[str, str] = {
+            one["field"]: one["description"] for detail in more for one in detail["fieldViolations"]
+        }
+        super().__init__(f"{code} {self.reason}: {message} {self.violations or self.metadata}")
+
+    @property
+    def fields(self) -> list[str]:
+        """Which fields were wrong, in order."""
+        return list(self.violations)
+
+
+def refusal_of_rpc(status: int, reply: dict[str, Any], id: Any = ID) -> Refused:
+    """The error of a JSON-RPC reply, whose id must be `id`."""
+    assert list(reply) == ["jsonrpc", "id", "error"]
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", id)
+    error = reply["error"]
+    assert list(error) == ["code", "message", "data"]
+    refused = Refused(error["code"], status, error["message"], error["data"])
+    assert CODES[refused.reason][:2] == (refused.code, status), refused
+    return refused
+
+
+def refusal_of_rest(status: int, reply: dict[str, Any]) -> Refused:
+    """The error of an HTTP+JSON reply (§11.6)."""
+    assert list(reply) == ["error"]
+    error = reply["error"]
+    assert list(error) == ["code", "status", "message", "details"]
+    refused = Refused(CODES[error["details"][0]["reason"]][0], status, error["message"], error["details"])
+    assert CODES[refused.reason][2:] == (status, error["status"]), refused
+    assert error["code"] == status
+    return refused
