@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import psycopg
+from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
@@ -49,30 +51,40 @@ class Link:
 
     async def execute(self, name: str, parameters: Sequence[str]) -> list[str | None]:
         """Run a prepared statement; returns the first column of its rows as text. Raises psycopg.Error."""
-        self._check()
-        waiter = self._waiter = self._loop.create_future()
-        self._pgconn.send_query_prepared(name.encode(), [p.encode() for p in parameters])
-        self._flush()
-        return [text for result in await waiter for text in _first_column(result)]
+        (result,) = await self._run(lambda: self._send(name, parameters))
+        return _first_column(result)
+
+    async def fetch(self, name: str, parameters: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Run a prepared statement; returns its rows with values as the driver reads them. Raises psycopg.Error."""
+        (result,) = await self._run(lambda: self._send(name, parameters))
+        if result.status != ExecStatus.TUPLES_OK:
+            raise error_from_result(result)
+        loader = Transformer(self._connection)
+        loader.set_pgresult(result)
+        return loader.load_rows(0, result.ntuples, tuple)
 
     async def command(self, sql: str) -> None:
         """Run a statement without parameters or rows. Raises psycopg.Error."""
-        self._check()
-        waiter = self._waiter = self._loop.create_future()
-        self._pgconn.send_query(sql.encode())
-        self._flush()
-        for result in await waiter:
-            if result.status != ExecStatus.COMMAND_OK:
-                raise error_from_result(result)
+        (result,) = await self._run(lambda: self._pgconn.send_query(sql.encode()))
+        if result.status != ExecStatus.COMMAND_OK:
+            raise error_from_result(result)
 
     async def close(self) -> None:
         """Close the connection."""
         self._unwatch()
         await self._connection.close()
 
-    def _check(self) -> None:
+    async def _run(self, send: Callable[[], None]) -> list[PGresult]:
         if self.broken.done():
             raise psycopg.OperationalError("the connection is lost")
+        waiter: asyncio.Future[list[PGresult]] = self._loop.create_future()
+        self._waiter = waiter
+        send()
+        self._flush()
+        return await waiter
+
+    def _send(self, name: str, parameters: Sequence[str]) -> None:
+        self._pgconn.send_query_prepared(name.encode(), [p.encode() for p in parameters])
 
     def _flush(self) -> None:
         if self._pgconn.flush():

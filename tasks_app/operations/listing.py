@@ -15,7 +15,7 @@ from protocol.requests import ListTasksRequest
 from protocol.states import TaskState
 from tasks_app.operations.call import Call
 from tasks_app.record import TaskRecord, quote
-from tasks_app.store import TASK_COLUMNS, task_record
+from tasks_app.rows import TASK_COLUMNS, task_record
 
 DEFAULT_PAGE_SIZE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
