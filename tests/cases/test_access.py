@@ -57,6 +57,15 @@ def test_a_task_of_nobody_in_particular_is_not_a_key_holders(alice: Caller, anon
         alice.at("private", binding).get(task["id"])
 
 
+@pytest.mark.case("U01")
+@pytest.mark.spec("13.1")
+def test_callers_without_a_key_share_the_history_of_an_open_agent(anonymous: Caller, binding: str) -> None:
+    echo = anonymous.at("echo", binding)
+    task = echo.say("hi", contextId=f"shared-{binding}")
+    assert echo.get(task["id"]) == task
+    assert [t["id"] for t in echo.list(contextId=f"shared-{binding}")["tasks"]] == [task["id"]]
+
+
 @pytest.mark.case("U03")
 @pytest.mark.spec("13.1")
 def test_a_reference_to_somebody_elses_task_is_taken_and_shows_nothing(

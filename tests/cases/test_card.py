@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import httpx
@@ -120,10 +121,12 @@ def test_a_card_is_cached_by_its_etag(anonymous: Caller, path: str) -> None:
 
 @pytest.mark.case("D01")
 @pytest.mark.spec("8.6.1")
-def test_a_card_that_differs_by_address_has_another_etag(anonymous: Caller) -> None:
+def test_the_etag_is_that_of_the_content(anonymous: Caller, lonely_web: Web) -> None:
+    """Another address, another tag; another process, the same one."""
     here = get(anonymous, CARD)
     there = get(anonymous, CARD, host="api.e.test")
     assert here.headers["etag"] != there.headers["etag"]
+    assert get(anonymous.before(lonely_web), CARD, host="api.e.test").headers["etag"] == there.headers["etag"]
     assert "Host" in here.headers["vary"]
 
 
@@ -197,11 +200,19 @@ def test_each_agent_has_its_own_card(anonymous: Caller) -> None:
         assert response.json()["error"]["details"][0]["reason"] == "AGENT_NOT_FOUND"
 
 
+def is_changed(caller: Caller, path: str, etag: str) -> bool:
+    return bool(get(caller, path).headers["etag"] != etag)
+
+
 @pytest.mark.case("D12")
 @pytest.mark.spec("8.2")
-def test_a_changed_card_is_served_soon_with_another_etag(anonymous: Caller, deployment: Deployment) -> None:
+def test_a_changed_card_is_served_soon_with_another_etag(
+    anonymous: Caller, deployment: Deployment, lonely_web: Web
+) -> None:
     path = "/agents/replacing/.well-known/agent-card.json"
-    before = get(anonymous, path)
+    callers = [anonymous, anonymous.before(lonely_web)]
+    before = [get(caller, path).headers["etag"] for caller in callers]
     deployment.query("UPDATE agents_agent SET description = 'Changed.' WHERE slug = 'replacing'")
-    wait_until(lambda: get(anonymous, path).headers["etag"] != before.headers["etag"], "the change", patience=2)
-    assert get(anonymous, path).json()["description"] == "Changed."
+    for caller, etag in zip(callers, before, strict=True):
+        wait_until(partial(is_changed, caller, path, etag), "the change", patience=2)
+        assert get(caller, path).json()["description"] == "Changed."

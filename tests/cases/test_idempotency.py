@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cases.racing import at_once
-from tests.cases.reading import state, terminal_events, texts
+from tests.cases.reading import CHUNKS, assemble, state, terminal_events, texts
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web, wait_until
 from tests.support.peers import Peer, message
@@ -49,6 +49,24 @@ def test_a_retry_while_the_task_runs_waits_for_the_same_end(alice: Caller, bindi
         [["chunk 1\n", "chunk 2\n", "chunk 3\n"]]
     ] * 3
     assert steps.list()["totalSize"] == 1
+
+
+@pytest.mark.case("I01")
+@pytest.mark.spec("3.3.1")
+@pytest.mark.parametrize("slug", ["steps", "steps-worker"])
+def test_a_stream_that_is_asked_for_again_joins_the_same_task(
+    alice: Caller, second_web: Web, binding: str, slug: str, worker: object
+) -> None:
+    given = params("steps 8 40")
+    with alice.at(slug, binding).stream(given) as first:
+        begun = first.next()
+        with alice.before(second_web).at(slug, binding).stream(given) as second:
+            again = second.rest()
+        events = [begun, *first.rest()]
+    assert again[0].response["task"]["id"] == begun.response["task"]["id"]
+    assert assemble(events) == assemble(again) == CHUNKS[:8]
+    assert again[-1] == events[-1]
+    assert alice.at(slug, binding).list()["totalSize"] == 1
 
 
 @pytest.mark.case("I01")

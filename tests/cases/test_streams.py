@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from django.conf import settings
 
 from tests.cases.reading import CHUNKS, assemble, at_work, only_grow, state, states, texts
 from tests.support.callers import Caller
@@ -115,6 +116,13 @@ def test_an_idle_stream_is_kept_alive_by_comments(alice: Caller, binding: str, s
         events = [*started, *stream.rest()]
     assert states(events) in (["WORKING", "CANCELED"], ["SUBMITTED", "WORKING", "CANCELED"])
     assert len(events) == len(states(events))
+
+
+@pytest.mark.case("S05")
+@pytest.mark.spec("3.5.2")
+def test_the_comments_come_often_enough_for_usual_proxies() -> None:
+    """They cut what is silent for 60 s, some for 30; here the tests' own host is quicker still."""
+    assert settings.KEEP_ALIVE_SECONDS == 15
 
 
 @pytest.mark.case("S09")
