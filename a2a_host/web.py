@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import warnings
 
 import uvicorn
 
@@ -12,6 +13,8 @@ LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file 
 
 def main() -> None:
     """Serve until SIGTERM; then open requests have 3 s."""
+    # WhiteNoise opens small files of ours; reading them at once is what is wanted.
+    warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
     config = uvicorn.Config(
         "a2a_host.asgi:application",
         loop="uvloop",

@@ -156,6 +156,8 @@ class TaskDraft:
         """The agent's message, with its role and the ids of where it was said."""
         message_id = message.message_id or new_id()
         _check_id("messageId", message_id)
+        if not message.parts:
+            raise InvalidAgentResponseError("A message of the agent has no parts.")
         return msgspec.structs.replace(
             message,
             message_id=message_id,

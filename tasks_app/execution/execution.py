@@ -52,6 +52,7 @@ class Execution:
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
         self._fenced = False
+        self._in_agent = False
         self._failure = FAILED_TEXT
         self._writing = False
         self._flush_scheduled = False
@@ -106,28 +107,34 @@ class Execution:
             except asyncio.CancelledError:
                 if self._fenced:
                     raise
-                await self._end_cancelled()
+                if not self._cancelling:
+                    self._fail(self._failure)
+            if self._cancelling and not self._fenced and not self._draft.state.terminal:
+                await self._cancel_agent()
             self._finish()
             await self._drained()
         finally:
             self._ended(self)
 
     async def _execute_agent(self) -> None:
+        # Code that swallows its cancellation goes on, without a task: what it says then is refused.
+        patience = self.entry.timeout_seconds + self.entry.cancel_grace_seconds
+        overdue = asyncio.get_running_loop().call_later(patience, self._fail, TIMEOUT_TEXT)
+        self._in_agent = True
         try:
-            async with asyncio.timeout(self.entry.timeout_seconds):
+            async with asyncio.timeout(self.entry.timeout_seconds) as limit:
                 await self.entry.runtime.execute(self._run, self)
-        except TimeoutError:
-            logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
-            self._fail(TIMEOUT_TEXT)
-        except Exception:
-            logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
-            self._fail(FAILED_TEXT)
-
-    async def _end_cancelled(self) -> None:
-        if not self._cancelling:
-            self._fail(self._failure)
-        elif not self._draft.state.terminal:
-            await self._cancel_agent()
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
+                self._fail(TIMEOUT_TEXT)
+            else:
+                logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
+                if not self._cancelling:  # Then it has stopped, as it was asked to.
+                    self._fail(FAILED_TEXT)
+        finally:
+            self._in_agent = False
+            overdue.cancel()
 
     async def _cancel_agent(self) -> None:
         try:
@@ -224,16 +231,25 @@ class Execution:
         change.stored = lambda won: self._stored(change, won)
         self._journal.submit(change).add_done_callback(_seen)
 
-    def _stored(self, change: Change, won: bool) -> None:
+    def _stored(self, change: Change, won: bool | None) -> None:
         self._writing = False
         if won:
             self.record.advance(change.events, [m.body for m in change.messages], change.metadata)
             if self._is_settled():
                 self._resolve_settled()
+        elif won is None and change.state is not TaskState.FAILED:
+            self._give_up()
         else:
             logger.warning("Task %s: attempt %s may not write any more", change.task_id, change.attempt)
             self.fence()
         self._flush()
+
+    def _give_up(self) -> None:
+        """The database does not take what the agent said: the task fails as it was before that."""
+        self._draft = TaskDraft(self.record)
+        self._fail(FAILED_TEXT)
+        if self._in_agent and self._task is not None:
+            self._task.cancel()
 
     def _is_settled(self) -> bool:
         return self._fenced or self.record.state.settled or self.record.state is TaskState.UNSPECIFIED

@@ -90,7 +90,7 @@ async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None
     entry = host.registry.by_id(record.agent_id)
     if entry is None or not await host.journal.submit(TaskDraft(record).change(record, host.origin)):
         return None
-    record = replace(record, version=record.version + 1, worker=host.origin)
+    record = replace(record.copy(), version=record.version + 1, worker=host.origin)  # What was read is shared.
     turn = turn_of(record)
     caller = Caller(record.owner, authenticated=record.owner != ANONYMOUS)
     execution = host.execute(entry, record, turn.request(message_of(record)), caller, frozenset(turn.extensions))

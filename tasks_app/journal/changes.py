@@ -45,7 +45,8 @@ class Change:
     """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
 
     `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` None keeps what is stored.
-    `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader.
+    `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
+    won or lost, or None for a write that the database refuses to take.
     """
 
     task_id: str
@@ -65,4 +66,4 @@ class Change:
     acceptance: Acceptance | None = None
     events: list[Event] = field(default_factory=list)
     messages: list[HistoryEntry] = field(default_factory=list)
-    stored: Callable[[bool], None] | None = None
+    stored: Callable[[bool | None], None] | None = None

@@ -142,7 +142,7 @@ class Journal:
 
     def _refuse(self, write: Write, error: A2AError) -> None:
         if isinstance(write, Change) and write.stored is not None:
-            write.stored(False)
+            write.stored(None)
         if not write.done.done():
             write.done.set_exception(error)
 

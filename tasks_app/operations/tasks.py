@@ -15,6 +15,7 @@ from tasks_app.operations.waiting import is_settled
 from tasks_app.record import TaskRecord
 
 _TRIES = 5
+_ASK_AGAIN_SECONDS = 0.5
 
 
 async def get_task(call: Call, request: GetTaskRequest) -> TaskRecord:
@@ -29,17 +30,20 @@ async def cancel_task(call: Call, request: CancelTaskRequest) -> TaskRecord:
     while this call was waiting. Code that ignores the request beyond its grace time is fenced off.
     """
     record = await call.load_task(request.id)
+    if record.state.terminal:
+        raise TaskNotCancelableError(record.id, record.state)
     for _ in range(_TRIES):
-        if record.state.terminal:
-            raise TaskNotCancelableError(record.id, record.state)
+        worker = record.worker
         await _stop_run(call, record)
         record = await call.load_task(record.id)
+        if not record.state.terminal and record.worker in (worker, None):
+            if await end_task(call.host, record, TaskState.CANCELED):
+                _fence_run(call.host, record.id)
+            record = await call.load_task(record.id)
         if record.state is TaskState.CANCELED:
             return record
-        if not record.state.terminal and await end_task(call.host, record, TaskState.CANCELED):
-            _fence_run(call.host, record.id)
-            return await call.load_task(record.id)
-        record = await call.load_task(record.id)
+        if record.state.terminal:
+            raise TaskNotCancelableError(record.id, record.state)
     raise InternalError
 
 
@@ -49,11 +53,20 @@ async def _stop_run(call: Call, record: TaskRecord) -> None:
     if execution is not None:
         await execution.cancel()
     elif record.worker is not None and record.state in RUNNING:
+        await _stop_elsewhere(call, record)
+
+
+async def _stop_elsewhere(call: Call, record: TaskRecord) -> None:
+    """The process that has just claimed a task may hear of the request before it knows the task: ask again."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + call.entry.cancel_grace_seconds + 1
+    while (left := deadline - loop.time()) > 0:
         await leases.request_cancel(call.host.store, record.id, record.attempt)
-        await _wait_for_end(call.host, record.id, call.entry.cancel_grace_seconds + 1)
+        if await _wait_for_end(call.host, record.id, min(left, _ASK_AGAIN_SECONDS)):
+            return
 
 
-async def _wait_for_end(host: Host, task_id: str, seconds: float) -> None:
+async def _wait_for_end(host: Host, task_id: str, seconds: float) -> bool:
     async with host.hub.follow(task_id) as follower:
         try:
             async with asyncio.timeout(seconds):
@@ -61,9 +74,10 @@ async def _wait_for_end(host: Host, task_id: str, seconds: float) -> None:
                     follower.begin(record.last_seq)
                     await follower.next(seconds)
         except TimeoutError:
-            return
+            return False
     if record is None:
         raise TaskNotFoundError(task_id)
+    return True
 
 
 def _fence_run(host: Host, task_id: str) -> None:
