@@ -49,7 +49,9 @@ class Listener:
                 await self._listen()
             except psycopg.OperationalError as error:
                 logger.warning("The listener lost its connection: %s", type(error).__name__)
-                await asyncio.sleep(_RETRY_SECONDS)
+            except Exception:  # Catching up goes through more than this connection. Nothing may end the listening.
+                logger.exception("The listener failed and starts again")
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         link = await Link.open(self._dsn, {}, self._notified, listen=tuple(self._handlers))
@@ -62,4 +64,7 @@ class Listener:
             await link.close()
 
     def _notified(self, channel: str, payload: str) -> None:
-        self._handlers[channel](payload)
+        try:
+            self._handlers[channel](payload)
+        except Exception:
+            logger.exception("A notification on %s was not understood", channel)

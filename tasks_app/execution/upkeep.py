@@ -36,6 +36,8 @@ async def keep_up(host: Host, *jobs: Callable[[Host], Awaitable[object]]) -> Non
                 await job(host)
             except UnavailableError as error:
                 logger.warning("%s waits for the database: %s", job.__name__, type(error).__name__)
+            except Exception:  # Without heartbeats every run of the process would be taken for dead.
+                logger.exception("%s failed and will be tried again", job.__name__)
 
 
 async def extend_leases(host: Host) -> None:
