@@ -49,6 +49,7 @@ class Host:
         self.listener = Listener(dsn, self._caught_up)
         self.doorbell = Doorbell()
         self.executions: dict[str, Execution] = {}
+        self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
         self._background: set[asyncio.Task[Any]] = set()
         self._last_used: asyncio.Task[None] | None = None
 

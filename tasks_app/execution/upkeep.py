@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+
 from protocol.errors import UnavailableError
 from protocol.ids import new_id
 from protocol.model import Message, Part, Role
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_SECONDS = 5.0
+INTERVAL_SECONDS = settings.LEASE_SECONDS / 3
 ABANDONED_TEXT = "The process that ran this task stopped, so its result is unknown."
 
 
@@ -52,8 +54,13 @@ async def extend_leases(host: Host) -> None:
 
 
 async def sweep(host: Host) -> int:
-    """Ring again for queued tasks, FAIL those whose process died. Returns how many were looked at."""
+    """Ring again for queued tasks, FAIL those whose process died. Returns how many were looked at.
+
+    A process has died when its lease was over in the sweep before this one too: after an outage of the database all
+    leases are over, and the living extend theirs first.
+    """
     ids = [i for i in await leases.expired(host.store) if i not in host.executions]
+    before, host.overdue = host.overdue, set(ids)
     if not ids:
         return 0
     rung = await leases.ring_again(host.store, ids)
@@ -61,7 +68,7 @@ async def sweep(host: Host) -> int:
         host.doorbell.ring(task_id, attempt)
     queued = {task_id for task_id, _ in rung}
     for record in (await host.store.load_many([i for i in ids if i not in queued])).values():
-        if record.worker is not None:
+        if record.worker is not None and record.id in before:
             logger.warning("Task %s lost its process %s", record.id, record.worker)
             await end_task(host, record, TaskState.FAILED, ABANDONED_TEXT)
     return len(ids)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.conf import settings
+
 from protocol.states import RUNNING
 from tasks_app.store import Store
 
@@ -27,7 +29,7 @@ _REQUEST_CANCEL = f"""WITH asked AS (
 
 CONTROL_CHANNEL = "a2a_cancel"
 
-LEASE = timedelta(seconds=15)
+LEASE = timedelta(seconds=settings.LEASE_SECONDS)
 """How long a run may be silent before its process counts as dead. Extended every third of it."""
 RING_AGAIN = timedelta(seconds=10)
 """How long a queued task waits for a worker before the doorbell is rung again."""
