@@ -1,0 +1,60 @@
+"""A database for the tests of tasks. They commit: every test leaves its tables empty."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from agents.registry import AgentEntry
+from tasks_app.database import database_dsn
+from tests.tasks_app.world import World
+from tests.tasks_app.writes import Desk, open_desk
+
+_TABLES = (
+    *("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt", "tasks_app_taskcount"),
+    *("agents_skill", "agents_agent", "agents_apikey"),
+)
+
+
+@pytest.fixture
+def database(db: None, broker: str) -> Iterator[str]:
+    """The connection string of the test database."""
+    dsn = database_dsn()
+    yield dsn
+    with psycopg.connect(dsn, autocommit=True) as connection, connection.pipeline():
+        for table in _TABLES:
+            connection.execute(f"DELETE FROM {table}".encode())
+
+
+@pytest_asyncio.fixture
+async def world(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    """A world with one web host, which does not wait long for runs that never end."""
+    monkeypatch.setattr("tasks_app.host._SHUTDOWN_GRACE_SECONDS", 0.1)
+    world = World(database)
+    try:
+        await world.start_host()
+        yield world
+    finally:
+        await world.stop()
+
+
+@pytest_asyncio.fixture
+async def agent(world: World) -> AgentEntry:
+    """An agent that echoes."""
+    return await world.add_agent()
+
+
+@pytest_asyncio.fixture
+async def desk(world: World, agent: AgentEntry) -> AsyncIterator[Desk]:
+    """A journal of its own."""
+    async with open_desk(world.dsn) as desk:
+        yield desk
+
+
+async def empty_tables(world: World) -> None:
+    """Forget every task, for tests that run many programs in one world."""
+    for table in _TABLES[:5]:
+        await world.query(f"DELETE FROM {table}")
