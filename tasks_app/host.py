@@ -20,6 +20,7 @@ from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import task_of
+from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
 from tasks_app.hub import Hub
 from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL
@@ -51,7 +52,7 @@ class Host:
         self.executions: dict[str, Execution] = {}
         self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
         self._background: set[asyncio.Task[Any]] = set()
-        self._last_used: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Connect and listen; raises `psycopg.OperationalError` or `PoolTimeout` without a database."""
@@ -64,7 +65,11 @@ class Host:
         await self.listener.start()
         await self.hub.start()
         self.doorbell.start()
-        self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
+        jobs = (extend_leases, sweep) if self.role == "web" else (extend_leases,)  # beat asks a worker to sweep
+        self._loops = [
+            asyncio.create_task(keep_up(self, *jobs), name="upkeep"),
+            asyncio.create_task(self._flush_last_used(), name="last used"),
+        ]
 
     async def stop(self) -> None:
         """Let runs finish for a moment, FAIL the rest, write everything, close."""
@@ -72,7 +77,7 @@ class Host:
             runs = [e.settled() for e in self.executions.values()]
             await asyncio.wait([asyncio.ensure_future(r) for r in runs], timeout=_SHUTDOWN_GRACE_SECONDS)
         await asyncio.gather(*(e.stop() for e in list(self.executions.values())))
-        for task in [*self._background, *([self._last_used] if self._last_used else [])]:
+        for task in [*self._background, *self._loops]:
             task.cancel()
         self.doorbell.stop()
         await self.listener.stop()

@@ -15,7 +15,7 @@ from protocol.states import RUNNING
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
-from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
+from tasks_app.execution.upkeep import sweep
 from tasks_app.host import Host, get_host, stop_host
 
 logger = logging.getLogger(__name__)
@@ -32,16 +32,15 @@ class WorkerLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agents", daemon=True)
         self._places = asyncio.Semaphore(_RUNS_AT_ONCE)
-        self._heartbeat: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start the loop and the host. Raises what the host raises."""
         self._thread.start()
-        self.call(self._start()).result(_START_SECONDS)
+        self.call(get_host("worker")).result(_START_SECONDS)
 
     def stop(self) -> None:
         """Stop the host, then the loop."""
-        self.call(self._stop()).result(_STOP_SECONDS)
+        self.call(stop_host()).result(_STOP_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=1)
 
@@ -62,15 +61,6 @@ class WorkerLoop:
 
         found: int = self.call(look()).result(_START_SECONDS)
         return found
-
-    async def _start(self) -> None:
-        host = await get_host("worker")
-        self._heartbeat = asyncio.create_task(keep_up(host, extend_leases), name="leases")
-
-    async def _stop(self) -> None:
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-        await stop_host()
 
     async def _run_task(self, task_id: str, attempt: int) -> None:
         try:
