@@ -107,7 +107,7 @@ class Execution:
             except asyncio.CancelledError:
                 if self._fenced:
                     raise
-                if not self._cancelling:
+                if not self._cancelling and self._draft.state in RUNNING:  # who waits for its caller may go on waiting
                     self._fail(self._failure)
             if self._cancelling and not self._fenced and not self._draft.state.terminal:
                 await self._cancel_agent()
