@@ -120,10 +120,11 @@ class Play:
         return made
 
     async def _expire(self, host: int) -> None:
-        """Every lease is over at this moment, and one host looks."""
+        """Every lease is over at this moment, and one host looks twice."""
         await self.world.query(
             "UPDATE tasks_app_task SET lease_until = now() - interval '1 second' WHERE worker IS NOT NULL"
         )
+        await sweep(self.world.hosts[host])
         await sweep(self.world.hosts[host])
         for each in self.world.hosts:
             await extend_leases(each)
