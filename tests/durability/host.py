@@ -79,9 +79,13 @@ class Host:
         headers = {"a2a-version": "1.0", "authorization": f"Bearer {self.copy.credentials['api_key']}"}
         return JsonRpcPeer(self.client, self.copy.port, slug, headers)
 
+    def connect(self) -> psycopg.Connection:
+        """A new connection to the database, in autocommit mode."""
+        return psycopg.connect(self._database, autocommit=True)
+
     def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows of one statement, over a connection of its own: the server may have been another one before."""
-        with psycopg.connect(self._database, autocommit=True) as connection:
+        with self.connect() as connection:
             return connection.execute(statement.encode(), parameters).fetchall()
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:

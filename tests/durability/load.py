@@ -63,8 +63,7 @@ class Load:
         for turn in itertools.count(number):
             if self._stop.is_set():
                 return
-            slug, text = WORK[turn % len(WORK)]
-            self._send((slug, {"message": message(text), "configuration": {"returnImmediately": True}}))
+            self._send(new_send(turn))
 
     def _send(self, sent: Sent) -> None:
         try:
@@ -77,6 +76,12 @@ class Load:
         else:
             assert reply["error"]["data"][0]["reason"] == "UNAVAILABLE", reply
             self.refused.append(sent)
+
+
+def new_send(turn: int) -> Sent:
+    """A new message for one of the agents, which take turns."""
+    slug, text = WORK[turn % len(WORK)]
+    return slug, {"message": message(text), "configuration": {"returnImmediately": True}}
 
 
 def send(host: Host, sent: Sent) -> dict[str, Any]:
