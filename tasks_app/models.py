@@ -1,8 +1,8 @@
 """The tables of tasks. Django owns schema, admin and reading; `journal` alone writes them.
 
 Bodies are `text` holding the JSON that is sent, not `jsonb`: U+0000 and numbers survive, and replies are spliced
-from stored text. Rows of Message, Event and Receipt have no foreign key constraint in the database: the journal writes
-them in the same statement that proves the task row, and checking each again would cost a third of its speed.
+from stored text. No foreign key is a constraint in the database: the journal writes rows in the
+same statement that proves their task, and checking each again would cost a good part of its speed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ class Task(models.Model):
     """A task (§4.1.1) with its current status, and the claim of whoever runs it."""
 
     id = models.CharField(primary_key=True, max_length=36)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="tasks", db_index=False)
+    agent = models.ForeignKey(
+        Agent, on_delete=models.PROTECT, related_name="tasks", db_index=False, db_constraint=False
+    )
     owner = models.CharField(max_length=120, help_text="The principal that sent the first message.")
     context_id = models.CharField(max_length=255)
     state = models.SmallIntegerField(choices=[(s.number, s.name) for s in TaskState])

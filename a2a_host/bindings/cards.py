@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any
 
 from a2a_host.bindings.http import JSON, Headers, respond, respond_empty
 from a2a_host.bindings.public_url import base_url
-from agents.cards import Card, CardCache
+from agents.cards import CACHED_CARDS, Card, CardCache
 from agents.registry import AgentEntry
 from protocol.errors import MethodNotAllowedError
 
@@ -21,20 +22,25 @@ async def serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
     """Answer GET and HEAD. Raises MethodNotAllowedError for other methods."""
     if scope["method"] not in ("GET", "HEAD"):
         raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
-    card = _cards.get(entry, base_url(scope))
-    headers: Headers = [
+    asked = dict(scope["headers"])
+    card = _cards.get(entry, base_url(scope, asked))
+    if _is_current(card, asked):
+        await respond_empty(send, 304, _caching(card))
+    elif scope["method"] == "HEAD":
+        size = str(len(card.body)).encode()
+        await respond_empty(send, 200, [(b"content-type", JSON), (b"content-length", size), *_caching(card)])
+    else:
+        await respond(send, 200, card.body, JSON, _caching(card))
+
+
+@lru_cache(maxsize=CACHED_CARDS)
+def _caching(card: Card) -> Headers:
+    return [
         (b"etag", card.etag.encode()),
         (b"last-modified", card.last_modified.encode()),
         (b"cache-control", b"public, max-age=%d" % MAX_AGE_SECONDS),
         (b"vary", b"Host, X-Forwarded-Proto, X-Forwarded-Host"),
     ]
-    if _is_current(card, dict(scope["headers"])):
-        await respond_empty(send, 304, headers)
-    elif scope["method"] == "HEAD":
-        size = str(len(card.body)).encode()
-        await respond_empty(send, 200, [(b"content-type", JSON), (b"content-length", size), *headers])
-    else:
-        await respond(send, 200, card.body, JSON, headers)
 
 
 def _is_current(card: Card, headers: dict[bytes, bytes]) -> bool:

@@ -13,20 +13,25 @@ from django.conf import settings
 _HOST = re.compile(rb"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
-def base_url(scope: Any) -> str:
+def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
     """Such as `https://api.example.com`, without a slash at the end.
 
     Without PUBLIC_URL it is the request's Host; X-Forwarded-Proto and X-Forwarded-Host count from trusted proxies only.
     """
     if settings.PUBLIC_URL:
         return str(settings.PUBLIC_URL)
-    headers = dict(scope["headers"])
-    scheme, host = str(scope["scheme"]), headers.get(b"host", b"")
+    forwarded = b"", b""
     if is_trusted_proxy((scope.get("client") or ("", 0))[0]):
-        proto = _first(headers.get(b"x-forwarded-proto", b"")).lower()
-        if proto in (b"http", b"https"):
-            scheme = proto.decode()
-        host = _first(headers.get(b"x-forwarded-host", b"")) or host
+        forwarded = headers.get(b"x-forwarded-proto", b""), headers.get(b"x-forwarded-host", b"")
+    return _address(scope["scheme"], headers.get(b"host", b""), *forwarded)
+
+
+@lru_cache(maxsize=1024)
+def _address(scheme: str, host: bytes, forwarded_proto: bytes, forwarded_host: bytes) -> str:
+    proto = _first(forwarded_proto).lower()
+    if proto in (b"http", b"https"):
+        scheme = proto.decode()
+    host = _first(forwarded_host) or host
     if not _HOST.fullmatch(host):
         host = f"{settings.HOST}:{settings.PORT}".encode()
     return f"{scheme}://{host.decode()}"

@@ -117,24 +117,26 @@ class Execution:
             self._ended(self)
 
     async def _execute_agent(self) -> None:
-        # Code that swallows its cancellation goes on, without a task: what it says then is refused.
-        patience = self.entry.timeout_seconds + self.entry.cancel_grace_seconds
-        overdue = asyncio.get_running_loop().call_later(patience, self._fail, TIMEOUT_TEXT)
         self._in_agent = True
+        self._limit = asyncio.get_running_loop().call_later(self.entry.timeout_seconds, self._stop_late_agent)
         try:
-            async with asyncio.timeout(self.entry.timeout_seconds) as limit:
-                await self.entry.runtime.execute(self._run, self)
-        except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
-                logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
-                self._fail(TIMEOUT_TEXT)
-            else:
-                logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
-                if not self._cancelling:  # Then it has stopped, as it was asked to.
-                    self._fail(FAILED_TEXT)
+            await self.entry.runtime.execute(self._run, self)
+        except Exception:
+            logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
+            if not self._cancelling:  # Then it has stopped, as it was asked to.
+                self._fail(self._failure)
         finally:
             self._in_agent = False
-            overdue.cancel()
+            self._limit.cancel()
+
+    def _stop_late_agent(self) -> None:
+        """The time is up. Code that swallows its cancellation goes on, without a task: what it says is refused."""
+        logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
+        self._failure = TIMEOUT_TEXT
+        if self._task is not None:
+            self._task.cancel()
+        loop = asyncio.get_running_loop()
+        self._limit = loop.call_later(self.entry.cancel_grace_seconds, self._fail, TIMEOUT_TEXT)
 
     async def _cancel_agent(self) -> None:
         try:

@@ -124,6 +124,7 @@ class Migration(migrations.Migration):
                 (
                     "agent",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="tasks",
