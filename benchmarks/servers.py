@@ -66,8 +66,8 @@ class Servers:
             process.wait(_STOPPING)
             process.kill()
         self._running.clear()
-        self._layout.processes.unlink(missing_ok=True)
-        if self._lock is not None:
+        if self._lock is not None:  # Without it the folder is another run's.
+            self._layout.processes.unlink(missing_ok=True)
             self._lock.close()
 
     def host_pid(self, name: str) -> int:
