@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import psycopg
 import pytest
 import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from agents.registry import AgentEntry
 from tasks_app.database import database_dsn
@@ -19,8 +22,17 @@ _TABLES = (
 )
 
 
+@pytest.fixture(scope="package")
+def kept_connection(django_db_setup: None) -> Iterator[None]:
+    """The registry's thread keeps its connection from test to test: opening one costs more than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connections.settings["default"], "CONN_MAX_AGE", None)
+        yield
+        asyncio.run(sync_to_async(connections.close_all)())
+
+
 @pytest.fixture
-def database(db: None, broker: str) -> Iterator[str]:
+def database(db: None, broker: str, kept_connection: None) -> Iterator[str]:
     """The connection string of the test database."""
     dsn = database_dsn()
     yield dsn
