@@ -67,7 +67,7 @@ if AGENTS_DIR:
 
 # An idle stream says this often that it lives: proxies cut what is silent for half a minute.
 KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
-# A process that runs tasks and is silent for so long counts as dead. It is heard three times in that time.
+# A process that runs tasks and is silent for so long counts as dead. It is heard five times in that time.
 LEASE_SECONDS = _seconds("LEASE_SECONDS", 15.0)
 
 
@@ -182,7 +182,7 @@ CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "tasks_app.sweep", "schedule": LEASE_SECONDS / 3, "options": {"expires": LEASE_SECONDS / 3}}
+    "sweep": {"task": "tasks_app.sweep", "schedule": LEASE_SECONDS / 5, "options": {"expires": LEASE_SECONDS / 5}}
 }
 
 # --- logging: to standard error, which `manage.py up` keeps in DATA_DIR/logs -------------------

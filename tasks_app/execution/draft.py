@@ -15,7 +15,7 @@ from protocol.model import KEY_MAX, Artifact, Message, Role, TaskStatus
 from protocol.states import RUNNING, TaskState, may_move
 from protocol.timestamps import now, print_timestamp
 from tasks_app.journal.changes import Acceptance, Change
-from tasks_app.journal.leases import LEASE
+from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord
 
 
@@ -54,6 +54,7 @@ class TaskDraft:
         `worker` is who runs the task while it is SUBMITTED or WORKING; None leaves it to whoever claims it.
         """
         running = self.state in RUNNING
+        lease = LEASE if worker is not None else RING_AGAIN
         events, messages = self.take()
         return Change(
             task_id=base.id,
@@ -67,7 +68,7 @@ class TaskDraft:
             message_count=self.message_count,
             new_attempt=self._attempt,
             worker=worker if running else None,
-            lease_until=now() + LEASE if running else None,
+            lease_until=now() + lease if running else None,
             done=asyncio.get_running_loop().create_future(),
             request=request,
             acceptance=acceptance,

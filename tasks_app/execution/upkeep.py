@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_SECONDS = settings.LEASE_SECONDS / 3
+INTERVAL_SECONDS = settings.LEASE_SECONDS / 5
 ABANDONED_TEXT = "The process that ran this task stopped, so its result is unknown."
 
 

@@ -35,7 +35,7 @@ class Creation:
     dialect: str
     request: str
     worker: str | None
-    lease_until: datetime
+    lease_until: datetime | None
     acceptance: Acceptance | None
     done: asyncio.Future[bool]
 

@@ -26,7 +26,7 @@ from tasks_app.execution.draft import TaskDraft, heard
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import Turn
 from tasks_app.journal import Acceptance, Change, Creation
-from tasks_app.journal.leases import LEASE
+from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.operations.call import Call
 from tasks_app.record import HistoryEntry, TaskRecord, initial_status
 
@@ -97,7 +97,7 @@ async def _create_task(call: Call, request: SendMessageRequest, turn: Turn, acce
         created_at=at,
         message_count=1,
         worker=call.host.origin if here else None,
-        lease_until=at + LEASE,
+        lease_until=at + (LEASE if here else RING_AGAIN),
         request=encode(turn).decode(),
         history=[entry.body],
     )
@@ -120,7 +120,7 @@ def _creation(call: Call, record: TaskRecord, message: HistoryEntry, acceptance:
         dialect=call.dialect,
         request=record.request,
         worker=record.worker,
-        lease_until=record.created_at + LEASE,
+        lease_until=record.lease_until,
         acceptance=acceptance,
         done=asyncio.get_running_loop().create_future(),
     )
