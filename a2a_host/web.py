@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import warnings
@@ -11,8 +12,20 @@ import uvicorn
 LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file that is the socket.
 
 
+class Server(uvicorn.Server):
+    """Ends runs and streams while it closes, so that callers who wait hear how their tasks ended."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, answer those that wait, end."""
+        from tasks_app.process import end_runs  # Django is set up by now, not when this module is read
+
+        ending = asyncio.create_task(end_runs())
+        await super().shutdown(sockets)
+        await ending
+
+
 def main() -> None:
-    """Serve until SIGTERM; then open requests have 3 s."""
+    """Serve until SIGTERM; then open requests have 5 s."""
     # WhiteNoise opens small files of ours; reading them at once is what is wanted.
     warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
     config = uvicorn.Config(
@@ -24,9 +37,9 @@ def main() -> None:
         server_header=False,
         proxy_headers=False,  # The host knows its TRUSTED_PROXIES itself.
         timeout_keep_alive=65,  # Longer than the pools of usual clients and proxies keep a connection.
-        timeout_graceful_shutdown=3,
+        timeout_graceful_shutdown=5,
     )
-    uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(os.environ.pop(LISTENER)))])
+    Server(config).run(sockets=[socket.socket(fileno=int(os.environ.pop(LISTENER)))])
 
 
 if __name__ == "__main__":

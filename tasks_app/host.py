@@ -20,7 +20,6 @@ from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import task_of
-from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
 from tasks_app.hub import Hub
 from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL
@@ -52,7 +51,7 @@ class Host:
         self.executions: dict[str, Execution] = {}
         self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
         self._background: set[asyncio.Task[Any]] = set()
-        self._loops: list[asyncio.Task[None]] = []
+        self._last_used: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Connect and listen; raises `psycopg.OperationalError` or `PoolTimeout` without a database."""
@@ -65,25 +64,26 @@ class Host:
         await self.listener.start()
         await self.hub.start()
         self.doorbell.start()
-        jobs = (extend_leases, sweep) if self.role == "web" else (extend_leases,)  # beat asks a worker to sweep
-        self._loops = [
-            asyncio.create_task(keep_up(self, *jobs), name="upkeep"),
-            asyncio.create_task(self._flush_last_used(), name="last used"),
-        ]
+        self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
 
     async def stop(self) -> None:
-        """Let runs finish for a moment, FAIL the rest, write everything, close."""
-        if self.executions:
-            runs = [e.settled() for e in self.executions.values()]
-            await asyncio.wait([asyncio.ensure_future(r) for r in runs], timeout=_SHUTDOWN_GRACE_SECONDS)
-        await asyncio.gather(*(e.stop() for e in list(self.executions.values())))
-        for task in [*self._background, *self._loops]:
+        """End runs and streams, write everything, close."""
+        await self.end_runs()
+        for task in [*self._background, *([self._last_used] if self._last_used else [])]:
             task.cancel()
         self.doorbell.stop()
         await self.listener.stop()
         await self.hub.stop()
         await self.journal.stop()
         await self.store.stop()
+
+    async def end_runs(self) -> None:
+        """Let runs finish for a moment and FAIL the rest, then end the streams: callers hear how it went."""
+        if self.executions:
+            runs = [asyncio.ensure_future(e.settled()) for e in self.executions.values()]
+            await asyncio.wait(runs, timeout=_SHUTDOWN_GRACE_SECONDS)
+        await asyncio.gather(*(e.stop() for e in list(self.executions.values())))
+        self.hub.end()
 
     def execute(
         self,
@@ -163,28 +163,3 @@ class Host:
 def may_see(record: TaskRecord, agent_id: int, owner: str) -> bool:
     """Whether a caller of an agent may know of a task: everything else looks absent (§13.1)."""
     return record.agent_id == agent_id and record.owner == owner and record.state is not record.state.UNSPECIFIED
-
-
-_current: Host | None = None
-_starting: asyncio.Lock | None = None
-
-
-async def get_host(role: str = "web") -> Host:
-    """The host of this process, started on first use (the server's start-up does so, where it tells of it)."""
-    global _current, _starting
-    if _current is None:
-        _starting = _starting or asyncio.Lock()
-        async with _starting:
-            if _current is None:
-                host = Host(role)
-                await host.start()
-                _current = host
-    return _current
-
-
-async def stop_host() -> None:
-    """Stop the host of this process, if there is one."""
-    global _current
-    host, _current = _current, None
-    if host is not None:
-        await host.stop()

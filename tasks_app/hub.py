@@ -95,6 +95,11 @@ class Follower:
         """Read no more."""
         self._hub.leave(self._topic)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the host stops: there will be no more events here, elsewhere there may."""
+        return self._hub.ended
+
     def begin(self, cursor: int, known: int = 0) -> None:
         """Start after `cursor`. The caller read the task after the follower was opened, and its log went to `cursor`
         or, if that is more, to `known`."""
@@ -109,7 +114,7 @@ class Follower:
         deadline = loop.time() + patience
         topic = self._topic
         while topic.last_seq <= self.cursor:  # others may be woken for what this reader has read
-            if loop.time() >= deadline:
+            if loop.time() >= deadline or self.ended:
                 return []
             waiter: asyncio.Future[None] = loop.create_future()
             topic.waiters.add(waiter)
@@ -138,6 +143,7 @@ class Hub:
     def __init__(self, store: Store, origin: str) -> None:
         self._store = store
         self._origin = origin
+        self.ended = False
         self._topics: dict[str, Topic] = {}
         self._stale: set[str] = set()
         self._refreshing: asyncio.Task[None] | None = None
@@ -148,14 +154,19 @@ class Hub:
         """Begin to look for notifications that were lost."""
         self._safety_net = asyncio.create_task(self._look_now_and_then(), name="hub safety net")
 
+    def end(self) -> None:
+        """Let every reader go: the host stops."""
+        self.ended = True
+        for topic in self._topics.values():
+            topic.wake()
+
     async def stop(self) -> None:
-        """Wake every reader for the last time."""
+        """Look for nothing any more."""
         tasks = [t for t in (self._safety_net, self._refreshing) if t is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for topic in self._topics.values():
-            topic.wake()
+        self.end()
 
     def follow(self, task_id: str) -> Follower:
         """A follower of a task. Read the task after it is open and `begin` at its last_seq: nothing is missed."""

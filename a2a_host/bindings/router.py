@@ -12,7 +12,7 @@ from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.http import A2A_JSON, respond, respond_preflight
 from a2a_host.bindings.sse import EventStream
 from protocol.errors import A2AError, InternalError, MethodNotAllowedError
-from tasks_app.host import get_host
+from tasks_app.process import get_host
 
 logger = logging.getLogger(__name__)
 

@@ -81,7 +81,7 @@ def _end_stray(layout: Layout) -> None:
     lock = layout.postgres_data / "postmaster.pid"
     try:
         pid = int(lock.read_text().split("\n")[0])
-        stray = Path(f"/proc/{pid}/cwd").resolve(strict=True) == layout.postgres_data
+        stray = not _is_zombie(pid) and Path(f"/proc/{pid}/cwd").resolve(strict=True) == layout.postgres_data
     except FileNotFoundError:  # No lock file, or no such process: PostgreSQL sees that itself.
         return
     except (PermissionError, ValueError):
@@ -94,6 +94,14 @@ def _end_stray(layout: Layout) -> None:
     if not stray:
         lock.unlink()
         (layout.run_dir / f".s.PGSQL.{POSTGRES_PORT}.lock").unlink(missing_ok=True)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has ended and its parent, such as the first process of a container, was not told yet.
+
+    PostgreSQL would take it for running. Raises FileNotFoundError without such a process.
+    """
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def _initialise(layout: Layout, account: Account | None) -> None:

@@ -16,7 +16,8 @@ from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
 from tasks_app.execution.upkeep import sweep
-from tasks_app.host import Host, get_host, stop_host
+from tasks_app.host import Host
+from tasks_app.process import get_host, stop_host
 
 logger = logging.getLogger(__name__)
 

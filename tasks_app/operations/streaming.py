@@ -87,6 +87,8 @@ class TaskStream:
                 return
 
     def _waited(self) -> None:
+        if self._follower.ended:
+            raise StopAsyncIteration
         if self._state is TaskState.AUTH_REQUIRED and (now() - self._since).total_seconds() > AUTH_WAIT_SECONDS:
             raise StopAsyncIteration
         self._ready.append(_KEEP_ALIVE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocol.errors import UnavailableError
 from tasks_app.host import Host
 from tasks_app.operations.accepting import Accepted
 from tasks_app.record import TaskRecord
@@ -28,7 +29,8 @@ async def _settled_elsewhere(host: Host, task_id: str) -> TaskRecord:
             if is_settled(record):
                 return record
             follower.begin(record.last_seq)
-            await follower.next(_LOOK_AGAIN_SECONDS)
+            if not await follower.next(_LOOK_AGAIN_SECONDS) and follower.ended:
+                raise UnavailableError(retry_after=1)
 
 
 def is_settled(record: TaskRecord) -> bool:
