@@ -62,6 +62,8 @@ def decode_envelope(body: bytes) -> Envelope:
     id, params = plain.id, plain.params
     if id is UNSET or params is UNSET or not _PLAIN_ID.fullmatch(id):
         return _tolerant(body)
+    if body.count(b"{") + body.count(b"[") > DEPTH_MAX:  # it may be nested too deeply, in a member that is ignored
+        return _tolerant(body)
     return Envelope(id, plain.method, params)
 
 
