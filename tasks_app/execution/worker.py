@@ -9,7 +9,6 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.keys import ANONYMOUS
 from agents.runtimes.base import Caller
 from protocol.states import RUNNING
 from tasks_app.execution.draft import TaskDraft
@@ -83,7 +82,7 @@ async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None
         return None
     record = replace(record.copy(), version=record.version + 1, worker=host.origin)  # What was read is shared.
     turn = turn_of(record)
-    caller = Caller(record.owner, authenticated=record.owner != ANONYMOUS)
+    caller = Caller(record.owner, authenticated=turn.authenticated)
     execution = host.execute(entry, record, turn.request(message_of(record)), caller, frozenset(turn.extensions))
     execution.acknowledged = turn.acknowledged
     return execution
