@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Raw
 
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
+from a2a_host.bindings.methods import find_method
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
-from a2a_host.bindings.sse import EventStream
+from a2a_host.bindings.sse import EventStream, Frames
 from agents.registry import AgentEntry
-from protocol import codec, jsonrpc
+from protocol import jsonrpc
 from protocol.errors import (
     A2AError,
     EnvelopeError,
     InternalError,
-    MethodNotFoundError,
     ParseError,
-    PushNotificationNotSupportedError,
     UnauthenticatedError,
-    UnsupportedOperationError,
 )
 from protocol.jsonrpc import Envelope
-from protocol.requests import (
-    CancelTaskRequest,
-    GetTaskRequest,
-    ListTasksRequest,
-    SendMessageRequest,
-    SubscribeToTaskRequest,
-)
-from tasks_app import operations
 from tasks_app.host import Host
-from tasks_app.operations import Call, TaskStream
+from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +58,9 @@ async def _serve_call(
     send: Any, call: Call, parameters: ServiceParameters, envelope: Envelope, request_id: Raw
 ) -> EventStream | None:
     try:
-        parameters.check_version()
-        if envelope.method in _STREAMS:
-            frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
-            return EventStream(frames, b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id), b"}")
-        payload = await _call_method(call, envelope)
+        result = await perform(call, parameters.served_version(), envelope)
+        if isinstance(result, Frames):
+            return EventStream(result, b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id), b"}")
     except ParseError as error:
         await respond_error(send, error, NO_ID)  # JSON-RPC 2.0 §5: what is not JSON has no id
     except A2AError as error:
@@ -82,19 +69,16 @@ async def _serve_call(
         logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
         await respond_error(send, InternalError(), request_id)
     else:
-        await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), payload), JSON)
+        await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), result), JSON)
     return None
 
 
 async def _serve_notification(call: Call, parameters: ServiceParameters, envelope: Envelope) -> None:
     """Do what a request without an id asks for. Nobody is told how it went (JSON-RPC 2.0 §4.1)."""
     try:
-        parameters.check_version()
-        if envelope.method in _STREAMS:
-            frames = await _STREAMS[envelope.method](call, envelope.params or _EMPTY)
-            await frames.aclose()
-        else:
-            await _call_method(call, envelope)
+        result = await perform(call, parameters.served_version(), envelope)
+        if isinstance(result, Frames):
+            await result.aclose()
     except A2AError:
         return
     except Exception:
@@ -131,58 +115,18 @@ async def respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
     await respond(send, codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON, headers)
 
 
-async def _call_method(call: Call, envelope: Envelope) -> bytes:
-    method = _METHODS.get(envelope.method)
-    if method is None:
-        raise MethodNotFoundError(envelope.method)
-    return await method(call, envelope.params or _EMPTY)
+async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes | Frames:
+    """The result of a request in the JSON of its version, or the frames of its stream.
 
-
-async def _send_message(call: Call, params: Raw) -> bytes:
-    return (await operations.send_message(call, codec.decode(SendMessageRequest, params))).payload()
-
-
-async def _get_task(call: Call, params: Raw) -> bytes:
-    request = codec.decode(GetTaskRequest, params)
-    return (await operations.get_task(call, request)).render(request.history_length)
-
-
-async def _list_tasks(call: Call, params: Raw) -> bytes:
-    return (await operations.list_tasks(call, codec.decode(ListTasksRequest, params))).payload()
-
-
-async def _cancel_task(call: Call, params: Raw) -> bytes:
-    return (await operations.cancel_task(call, codec.decode(CancelTaskRequest, params))).render()
-
-
-async def _push_not_supported(call: Call, params: Raw) -> bytes:
-    raise PushNotificationNotSupportedError
-
-
-async def _no_extended_card(call: Call, params: Raw) -> bytes:
-    raise UnsupportedOperationError("The agent has no extended card.")
-
-
-async def _stream_message(call: Call, params: Raw) -> TaskStream:
-    return await operations.stream_message(call, codec.decode(SendMessageRequest, params))
-
-
-async def _subscribe_to_task(call: Call, params: Raw) -> TaskStream:
-    return await operations.subscribe_to_task(call, codec.decode(SubscribeToTaskRequest, params))
-
-
-_METHODS: dict[str, Callable[[Call, Raw], Awaitable[bytes]]] = {
-    "SendMessage": _send_message,
-    "GetTask": _get_task,
-    "ListTasks": _list_tasks,
-    "CancelTask": _cancel_task,
-    "CreateTaskPushNotificationConfig": _push_not_supported,
-    "GetTaskPushNotificationConfig": _push_not_supported,
-    "ListTaskPushNotificationConfigs": _push_not_supported,
-    "DeleteTaskPushNotificationConfig": _push_not_supported,
-    "GetExtendedAgentCard": _no_extended_card,
-}
-_STREAMS: dict[str, Callable[[Call, Raw], Awaitable[TaskStream]]] = {
-    "SendStreamingMessage": _stream_message,
-    "SubscribeToTask": _subscribe_to_task,
-}
+    `version` is what the request says beside its method. Raises A2AError.
+    """
+    method = find_method(envelope.method, version)
+    dialect, operation = method
+    call.dialect = f"JSONRPC/{dialect.version}"
+    if operation.check is not None:
+        operation.check(call.entry)
+    request = dialect.read(operation.request, envelope.params or _EMPTY)
+    if operation.stream is not None:
+        return Frames(await operation.stream(call, request), dialect, operation.response)
+    assert operation.run is not None
+    return dialect.write(operation.response, await operation.run(call, request))

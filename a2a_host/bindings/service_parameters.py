@@ -63,14 +63,18 @@ class ServiceParameters:
             return frozenset()
         return frozenset(uri for part in self.extensions.split(",") if (uri := part.strip()))
 
-    def check_version(self) -> None:
-        """Raises VersionNotSupportedError for a version that is not served. None means that of the method called."""
+    def served_version(self) -> str | None:
+        """The version that the request names, None if it names none: that of its method or path then counts (§3.6).
+
+        Raises VersionNotSupportedError.
+        """
         version = self.version.strip()
         if not version or version in SUPPORTED_VERSIONS:
-            return
+            return version or None
         match = _VERSION.fullmatch(version)
         if match is None or match[1] not in SUPPORTED_VERSIONS:
             raise VersionNotSupportedError(version[:20], SUPPORTED_VERSIONS)
+        return match[1]
 
 
 def read_service_parameters(scope: Any) -> ServiceParameters:

@@ -9,7 +9,9 @@ from typing import Any
 from channels.generic.http import AsyncHttpConsumer
 
 from a2a_host.bindings.http import CORS, Headers
-from tasks_app.operations import TaskStream
+from protocol.dialects import Dialect
+from protocol.model import Wire
+from tasks_app.operations import Frame, TaskStream
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,31 @@ _HEADERS: Headers = [
 _KEEP_ALIVE = b": keep-alive\n\n"
 
 
+class Frames:
+    """The frames of a stream of `kind`, in the JSON of a dialect. Has to be closed."""
+
+    __slots__ = ("_dialect", "_kind", "_stream")
+
+    def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire]) -> None:
+        self._stream = stream
+        self._dialect = dialect
+        self._kind = kind
+
+    async def next(self) -> Frame | None:
+        """The next frame, None at the end. One without a payload is a sign of life."""
+        try:
+            frame = await anext(self._stream)
+        except StopAsyncIteration:
+            return None
+        if frame.payload is not None:
+            frame.payload = self._dialect.write(self._kind, frame.payload)
+        return frame
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        await self._stream.aclose()
+
+
 class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
     """Sends `head + payload + tail` of each frame as one event whose `id` is the frame's seq.
 
@@ -29,7 +56,7 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
     server's own task instead of the consumer's dispatch loop, and keeps nothing between two frames.
     """
 
-    def __init__(self, frames: TaskStream, head: bytes = b"", tail: bytes = b"") -> None:
+    def __init__(self, frames: Frames, head: bytes = b"", tail: bytes = b"") -> None:
         self._frames = frames
         self._head = head
         self._tail = tail
@@ -68,9 +95,8 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
         await self.send_body(b"")
 
     async def _next_event(self) -> bytes | None:
-        try:
-            frame = await anext(self._frames)
-        except StopAsyncIteration:
+        frame = await self._frames.next()
+        if frame is None:
             return None
         if frame.payload is None:
             return _KEEP_ALIVE

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.service_parameters import ServiceParameters
+from a2a_host.bindings.sse import Frames
 from agents.registry import AgentEntry
 from protocol.errors import (
     A2AError,
@@ -124,7 +125,7 @@ class AsyncAPIView(APIView):
         try:
             self.initial(drf_request, *args, **kwargs)
             drf_request.auth  # noqa: B018 authentication is lazy, and comes before everything else
-            self.parameters.check_version()
+            self.parameters.served_version()
             response = await self._handler(drf_request)(drf_request, *args, **kwargs)
         except Exception as error:
             response = self.handle_exception(error)
@@ -193,6 +194,6 @@ def as_a2a_error(error: Exception, request: Request) -> A2AError:
 class EventStreamResponse(HttpResponse):
     """Tells the binding to answer with events instead of a body."""
 
-    def __init__(self, frames: Any) -> None:
+    def __init__(self, frames: Frames) -> None:
         super().__init__()
         self.frames = frames

@@ -1,88 +1,106 @@
-"""The HTTP+JSON operations (§11.3), one view a resource."""
+"""The HTTP+JSON operations (§11.3), one view a resource. Each is made for one version of the protocol."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
+from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
-from protocol import codec
-from protocol.errors import PushNotificationNotSupportedError, UnsupportedOperationError
-from protocol.query import decode_query
-from protocol.requests import (
-    CancelTaskRequest,
-    GetTaskRequest,
-    ListTasksRequest,
-    SendMessageRequest,
-    SubscribeToTaskRequest,
+from a2a_host.bindings.methods import (
+    CANCEL_TASK,
+    GET_TASK,
+    LIST_TASKS,
+    SEND_MESSAGE,
+    SEND_STREAMING_MESSAGE,
+    SUBSCRIBE_TO_TASK,
+    Operation,
 )
-from tasks_app import operations
+from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
+from a2a_host.bindings.sse import Frames
+from protocol.dialects import Dialect
+from protocol.dialects.v1 import V1_0
+from protocol.errors import PushNotificationNotSupportedError, UnsupportedOperationError
+from protocol.model import Wire
+from protocol.query import decode_query
 
 
-def query_pairs(request: Request) -> list[tuple[str, str]]:
-    """The query's names and values, decoded."""
-    return parse_qsl(request.META["QUERY_STRING"], keep_blank_values=True)
+class OperationView(AsyncAPIView):
+    """A view whose handlers are operations, in the JSON of `dialect`."""
+
+    dialect: Dialect = V1_0
+
+    def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
+        """The operation's request in the body. The values of the path count, whatever the body says."""
+        return self.dialect.read(operation.request, self.body, path)
+
+    def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
+        """The operation's request in the query (§11.5)."""
+        pairs = parse_qsl(self.request._request.META["QUERY_STRING"], keep_blank_values=True)
+        return decode_query(operation.request, pairs, path)
+
+    async def perform(self, operation: Operation, request: Wire) -> HttpResponseBase:
+        """Do it, and answer with its response or the stream of them."""
+        self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
+        if operation.stream is not None:
+            stream = await operation.stream(self.call, request)
+            return EventStreamResponse(Frames(stream, self.dialect, operation.response))
+        assert operation.run is not None
+        return Response(self.dialect.write(operation.response, await operation.run(self.call, request)))
 
 
-class SendMessageView(AsyncAPIView):
+class SendMessageView(OperationView):
     """POST /message:send"""
 
-    async def post(self, request: Request) -> Response:
+    async def post(self, request: Request) -> HttpResponseBase:
         """SendMessage."""
-        answer = await operations.send_message(self.call, codec.decode(SendMessageRequest, self.body))
-        return Response(answer.payload())
+        return await self.perform(SEND_MESSAGE, self.from_body(SEND_MESSAGE))
 
 
-class StreamMessageView(AsyncAPIView):
+class StreamMessageView(OperationView):
     """POST /message:stream"""
 
-    async def post(self, request: Request) -> EventStreamResponse:
+    async def post(self, request: Request) -> HttpResponseBase:
         """SendStreamingMessage."""
-        message = codec.decode(SendMessageRequest, self.body)
-        return EventStreamResponse(await operations.stream_message(self.call, message))
+        return await self.perform(SEND_STREAMING_MESSAGE, self.from_body(SEND_STREAMING_MESSAGE))
 
 
-class TaskListView(AsyncAPIView):
+class TaskListView(OperationView):
     """GET /tasks"""
 
-    async def get(self, request: Request) -> Response:
+    async def get(self, request: Request) -> HttpResponseBase:
         """ListTasks."""
-        page = await operations.list_tasks(self.call, decode_query(ListTasksRequest, query_pairs(request)))
-        return Response(page.payload())
+        return await self.perform(LIST_TASKS, self.from_query(LIST_TASKS))
 
 
-class TaskView(AsyncAPIView):
+class TaskView(OperationView):
     """GET /tasks/{id}"""
 
-    async def get(self, request: Request, id: str) -> Response:
+    async def get(self, request: Request, id: str) -> HttpResponseBase:
         """GetTask."""
-        wanted = decode_query(GetTaskRequest, query_pairs(request), {"id": id})
-        return Response((await operations.get_task(self.call, wanted)).render(wanted.history_length))
+        return await self.perform(GET_TASK, self.from_query(GET_TASK, {"id": id}))
 
 
-class CancelTaskView(AsyncAPIView):
+class CancelTaskView(OperationView):
     """POST /tasks/{id}:cancel"""
 
-    async def post(self, request: Request, id: str) -> Response:
-        """CancelTask. The id of the path counts, whatever the body says."""
-        wanted = codec.decode(CancelTaskRequest, self.body, {"id": id})
-        return Response((await operations.cancel_task(self.call, wanted)).render())
+    async def post(self, request: Request, id: str) -> HttpResponseBase:
+        """CancelTask."""
+        return await self.perform(CANCEL_TASK, self.from_body(CANCEL_TASK, {"id": id}))
 
 
-class SubscribeView(AsyncAPIView):
+class SubscribeView(OperationView):
     """POST and GET /tasks/{id}:subscribe: the specification's text and its protobuf annotation differ in the verb."""
 
-    async def post(self, request: Request, id: str) -> EventStreamResponse:
+    async def post(self, request: Request, id: str) -> HttpResponseBase:
         """SubscribeToTask."""
-        wanted = codec.decode(SubscribeToTaskRequest, self.body, {"id": id})
-        return EventStreamResponse(await operations.subscribe_to_task(self.call, wanted))
+        return await self.perform(SUBSCRIBE_TO_TASK, self.from_body(SUBSCRIBE_TO_TASK, {"id": id}))
 
-    async def get(self, request: Request, id: str) -> EventStreamResponse:
+    async def get(self, request: Request, id: str) -> HttpResponseBase:
         """SubscribeToTask."""
-        wanted = decode_query(SubscribeToTaskRequest, query_pairs(request), {"id": id})
-        return EventStreamResponse(await operations.subscribe_to_task(self.call, wanted))
+        return await self.perform(SUBSCRIBE_TO_TASK, self.from_query(SUBSCRIBE_TO_TASK, {"id": id}))
 
     def verbs(self) -> tuple[str, ...]:
         """No HEAD: a stream is nothing to look at without its events."""

@@ -1,0 +1,146 @@
+"""The operations of an agent (§3.1) as the bindings call them, and the JSON-RPC methods that name them (§9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agents.registry import AgentEntry
+from protocol.card import AgentCard
+from protocol.dialects import Dialect
+from protocol.dialects.v1 import V1_0
+from protocol.errors import MethodNotFoundError, PushNotificationNotSupportedError, UnsupportedOperationError
+from protocol.model import (
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksResponse,
+    SendMessageResponse,
+    StreamResponse,
+    Task,
+    TaskPushNotificationConfig,
+    Wire,
+)
+from protocol.requests import (
+    CancelTaskRequest,
+    CreateTaskPushNotificationConfigRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+)
+from tasks_app import operations
+from tasks_app.operations import Call, TaskStream
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: `run` gives the 1.0 JSON of a `response`, `stream` frames that hold a `response` each.
+
+    `check` raises what the agent's capabilities say against it, before its request is looked at (§3.3.4).
+    """
+
+    name: str
+    request: type[Wire]
+    response: type[Wire]
+    run: Callable[[Call, Any], Awaitable[bytes]] | None = None
+    stream: Callable[[Call, Any], Awaitable[TaskStream]] | None = None
+    check: Callable[[AgentEntry], None] | None = None
+
+
+class Method(NamedTuple):
+    """A JSON-RPC method: an operation in a version of the protocol."""
+
+    dialect: Dialect
+    operation: Operation
+
+
+async def _send_message(call: Call, request: SendMessageRequest) -> bytes:
+    return (await operations.send_message(call, request)).payload()
+
+
+async def _get_task(call: Call, request: GetTaskRequest) -> bytes:
+    return (await operations.get_task(call, request)).render(request.history_length)
+
+
+async def _list_tasks(call: Call, request: ListTasksRequest) -> bytes:
+    return (await operations.list_tasks(call, request)).payload()
+
+
+async def _cancel_task(call: Call, request: CancelTaskRequest) -> bytes:
+    return (await operations.cancel_task(call, request)).render()
+
+
+def _check_push(entry: AgentEntry) -> None:
+    raise PushNotificationNotSupportedError
+
+
+def _check_extended_card(entry: AgentEntry) -> None:
+    raise UnsupportedOperationError("The agent has no extended card.")
+
+
+SEND_MESSAGE = Operation("SendMessage", SendMessageRequest, SendMessageResponse, run=_send_message)
+SEND_STREAMING_MESSAGE = Operation(
+    "SendStreamingMessage", SendMessageRequest, StreamResponse, stream=operations.stream_message
+)
+GET_TASK = Operation("GetTask", GetTaskRequest, Task, run=_get_task)
+LIST_TASKS = Operation("ListTasks", ListTasksRequest, ListTasksResponse, run=_list_tasks)
+CANCEL_TASK = Operation("CancelTask", CancelTaskRequest, Task, run=_cancel_task)
+SUBSCRIBE_TO_TASK = Operation(
+    "SubscribeToTask", SubscribeToTaskRequest, StreamResponse, stream=operations.subscribe_to_task
+)
+CREATE_PUSH_CONFIG = Operation(
+    "CreateTaskPushNotificationConfig",
+    CreateTaskPushNotificationConfigRequest,
+    TaskPushNotificationConfig,
+    check=_check_push,
+)
+GET_PUSH_CONFIG = Operation(
+    "GetTaskPushNotificationConfig",
+    GetTaskPushNotificationConfigRequest,
+    TaskPushNotificationConfig,
+    check=_check_push,
+)
+LIST_PUSH_CONFIGS = Operation(
+    "ListTaskPushNotificationConfigs",
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    check=_check_push,
+)
+DELETE_PUSH_CONFIG = Operation(
+    "DeleteTaskPushNotificationConfig", DeleteTaskPushNotificationConfigRequest, Wire, check=_check_push
+)
+GET_EXTENDED_CARD = Operation(
+    "GetExtendedAgentCard", GetExtendedAgentCardRequest, AgentCard, check=_check_extended_card
+)
+
+OPERATIONS = (
+    SEND_MESSAGE,
+    SEND_STREAMING_MESSAGE,
+    GET_TASK,
+    LIST_TASKS,
+    CANCEL_TASK,
+    SUBSCRIBE_TO_TASK,
+    CREATE_PUSH_CONFIG,
+    GET_PUSH_CONFIG,
+    LIST_PUSH_CONFIGS,
+    DELETE_PUSH_CONFIG,
+    GET_EXTENDED_CARD,
+)
+
+METHODS: dict[str, Method] = {operation.name: Method(V1_0, operation) for operation in OPERATIONS}
+"""Methods by their name. No two versions share one, so the name alone says which version a request is in."""
+
+
+def find_method(name: str, version: str | None) -> Method:
+    """The method of a request. A version that was named wins over that of the method's name.
+
+    Raises MethodNotFoundError.
+    """
+    method = METHODS.get(name)
+    if method is None or (version is not None and method.dialect.version != version):
+        raise MethodNotFoundError(name)
+    return method
