@@ -81,6 +81,8 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = env.str("SECRET_KEY", default="") or _secret_key()
+# Fernet keys of the secrets in the database, the newest first; without it those that DATA_DIR holds.
+ENCRYPTION_KEYS = [key.strip() for key in env.list("ENCRYPTION_KEYS", default=[]) if key.strip()]
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", HOST])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])

@@ -17,7 +17,7 @@ import pytest
 from django.conf import settings
 
 _OURS = (
-    *("DATABASE_URL", "BROKER_URL", "PUBLIC_URL", "AGENTS_DIR", "HOST", "PORT", "GRPC_PORT", "DEBUG", "STATIC_ROOT"),
+    *("DATABASE_URL", "BROKER_URL", "PUBLIC_URL", "AGENTS_DIR", "HOST", "PORT", "GRPC_PORT", "DEBUG", "STATIC_ROOT", "ENCRYPTION_KEYS"),
     *("ALLOWED_HOSTS", "TRUSTED_PROXIES", "CSRF_TRUSTED_ORIGINS", "LOG_LEVEL"),
 )
 
@@ -35,6 +35,7 @@ def _set_up() -> Path:
     os.environ |= {
         "DATA_DIR": str(folder),
         "SECRET_KEY": "only for tests",
+        "ENCRYPTION_KEYS": "b25seSBmb3IgdGVzdHMsIDMyIGJ5dGVzIGluIGFsbC4=",
         "DJANGO_SETTINGS_MODULE": "a2a_host.settings",
     }
     django.setup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
@@ -39,6 +40,12 @@ def ensure_secret_key(layout: Layout) -> None:
     """Make Django's SECRET_KEY once. The settings read it."""
     if not layout.secret_key.exists():
         write_private(layout.secret_key, secrets.token_urlsafe(50) + "\n")
+
+
+def ensure_encryption_key(layout: Layout) -> None:
+    """Make the key of stored secrets once: 32 random bytes as Fernet reads them (`agents.secrets`)."""
+    if not layout.encryption_key.exists():
+        write_private(layout.encryption_key, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() + "\n")
 
 
 def ensure_credentials(layout: Layout, admin_exists: bool) -> Credentials:

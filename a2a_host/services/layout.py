@@ -65,6 +65,11 @@ class Layout:
         return self.data_dir / "secret_key"
 
     @property
+    def encryption_key(self) -> Path:
+        """Of the secrets in the database: Fernet keys, one a line, the newest first."""
+        return self.data_dir / "encryption.key"
+
+    @property
     def credentials(self) -> Path:
         return self.data_dir / "credentials.json"
 

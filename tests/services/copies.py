@@ -69,7 +69,8 @@ class Copy:
         self.data_dir = data_dir
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        clean = {k: v for k, v in os.environ.items() if k not in ("SECRET_KEY", "DJANGO_SETTINGS_MODULE", "DATA_DIR")}
+        ours = ("SECRET_KEY", "ENCRYPTION_KEYS", "DJANGO_SETTINGS_MODULE", "DATA_DIR")
+        clean = {name: value for name, value in os.environ.items() if name not in ours}
         self.environment = clean | {"DATA_DIR": str(data_dir), "PORT": str(self.port)} | environment
         self._output = data_dir.with_name(f"{data_dir.name}.out")
         self._command = command or [sys.executable, "manage.py", "up"]

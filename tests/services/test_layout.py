@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import stat
@@ -13,7 +14,7 @@ from kombu import Connection
 
 from a2a_host.services.accounts import Account, own, service_account
 from a2a_host.services.errors import ServiceError
-from a2a_host.services.files import ensure_credentials, ensure_secret_key, write_private
+from a2a_host.services.files import ensure_credentials, ensure_encryption_key, ensure_secret_key, write_private
 from a2a_host.services.layout import Layout
 from a2a_host.services.postgres import postgres_service, wait_for_postgres
 from a2a_host.services.processes import Process
@@ -100,6 +101,16 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert layout.secret_key.read_text() == key
     credentials = ensure_credentials(layout, admin_exists=False)
     assert ensure_credentials(layout, admin_exists=True) == credentials
+
+
+def test_the_encryption_key_is_private_and_made_once(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    ensure_encryption_key(layout)
+    key = layout.encryption_key.read_text()
+    assert len(base64.urlsafe_b64decode(key)) == 32
+    assert stat.S_IMODE(layout.encryption_key.stat().st_mode) == 0o600
+    ensure_encryption_key(layout)
+    assert layout.encryption_key.read_text() == key
 
 
 def test_broken_credentials_are_not_replaced(tmp_path: Path) -> None:

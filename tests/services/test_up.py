@@ -50,7 +50,7 @@ def test_secrets_are_their_owners_only(copy: Copy) -> None:
     assert sorted(copy.credentials) == ["admin_password", "admin_username", "api_key"]
     assert copy.credentials["admin_username"] == "admin"
     assert copy.credentials["api_key"].startswith("a2a_")
-    for name in ("credentials.json", "secret_key", "processes.json"):
+    for name in ("credentials.json", "encryption.key", "secret_key", "processes.json"):
         assert stat.S_IMODE((copy.data_dir / name).stat().st_mode) == 0o600
     for name in ("run", "logs", "postgres", "valkey", "beat"):
         assert stat.S_IMODE((copy.data_dir / name).stat().st_mode) == 0o700

@@ -18,7 +18,7 @@ from a2a_host.services.accounts import service_account
 from a2a_host.services.claim import claim, end_leftovers
 from a2a_host.services.errors import ServiceError
 from a2a_host.services.external import check_broker, check_database
-from a2a_host.services.files import Credentials, ensure_secret_key
+from a2a_host.services.files import Credentials, ensure_encryption_key, ensure_secret_key
 from a2a_host.services.network import is_healthy, is_loopback, listen, local_address
 from a2a_host.services.processes import Service
 from a2a_host.services.supervisor import StopRequested, Supervisor
@@ -99,6 +99,8 @@ class Command(BaseCommand):
 
         self.say("Preparing the database")
         ensure_secret_key(settings.LAYOUT)
+        if not settings.ENCRYPTION_KEYS:
+            ensure_encryption_key(settings.LAYOUT)
         return prepare_database()
 
     def _wait_until_ready(self, supervisor: Supervisor) -> None:
