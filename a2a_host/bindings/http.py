@@ -68,6 +68,20 @@ def check_json_type(content_type: bytes) -> None:
         raise UnsupportedMediaTypeError(content_type.decode("latin-1")[:100])
 
 
+def answer_type(accept: str, content_type: str) -> bytes:
+    """The media type of a JSON reply to a request with these headers, empty when it has none (§11.1).
+
+    What the caller asks for; without a wish, the name that it gave to its own body; otherwise application/a2a+json.
+    Never nothing: an error has to reach callers whatever they accept.
+    """
+    accept = accept.lower()
+    if "a2a+json" in accept:
+        return A2A_JSON
+    if "application/json" in accept and not ("*/*" in accept or "application/*" in accept):
+        return JSON
+    return JSON if content_type.partition(";")[0].strip().lower() == JSON.decode() else A2A_JSON
+
+
 async def respond(
     send: ASGISendCallable, status: int, body: bytes, content_type: bytes, extra: Headers | None = None
 ) -> None:

@@ -27,7 +27,7 @@ def test_an_error_is_a_google_rpc_status(alice: Caller) -> None:
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "TASK_NOT_FOUND",
                 "domain": "a2a-protocol.org",
-                "metadata": {"taskId": "none"},
+                "metadata": {"taskId": "none", "legacyCode": "-32102"},
             }
         ],
     }
@@ -63,7 +63,8 @@ def test_json_by_any_of_its_names(alice: Caller, content_type: str) -> None:
         response = alice.rest("echo").ask("POST", path, body, content_type=content_type)
         assert response.status_code == 200
         if path == "/message:send":
-            assert response.headers["content-type"] == "application/a2a+json"
+            own_name = content_type.partition(";")[0].strip().lower() or "application/a2a+json"
+            assert response.headers["content-type"] == own_name
     response = alice.jsonrpc("echo").post('{"jsonrpc":"2.0","id":1,"method":"ListTasks"}', content_type=content_type)
     assert response.json()["result"]["totalSize"] == 2
 
@@ -102,8 +103,30 @@ def test_another_content_type_is_refused(alice: Caller, binding: str, content_ty
 )
 def test_every_caller_gets_an_answer_it_can_read(alice: Caller, accept: str, content_type: str) -> None:
     rest = alice.rest("echo")
-    for path, status in (("/tasks", 200), ("/tasks/none", 404)):
+    for path, status in (("/tasks", 200), ("/tasks/none", 404), ("/nowhere", 404)):
         response = rest.ask("GET", path, accept=accept)
+        assert (response.status_code, response.headers["content-type"]) == (status, content_type)
+
+
+@pytest.mark.spec("11.1")
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("*/*", "application/json"),
+        ("application/json, text/plain, */*", "application/json"),
+        ("application/*", "application/json"),
+        ("", "application/json"),
+        ("Application/A2A+JSON", "application/a2a+json"),
+        ("application/json, application/a2a+json", "application/a2a+json"),
+    ],
+)
+def test_a_caller_without_a_wish_is_answered_in_the_media_type_of_its_request(
+    alice: Caller, accept: str, content_type: str
+) -> None:
+    rest = alice.rest("echo")
+    bodies = (("/message:send", {"message": message()}, 200), ("/message:send", {}, 400), ("/nowhere", {}, 404))
+    for path, body, status in bodies:
+        response = rest.ask("POST", path, body, content_type="application/json; charset=utf-8", accept=accept)
         assert (response.status_code, response.headers["content-type"]) == (status, content_type)
 
 

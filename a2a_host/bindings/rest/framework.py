@@ -21,6 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
+from a2a_host.bindings.http import answer_type
 from a2a_host.bindings.service_parameters import ServiceParameters
 from a2a_host.bindings.sse import Frames
 from agents.registry import AgentEntry
@@ -37,11 +38,12 @@ logger = logging.getLogger(__name__)
 
 
 class A2AHttpRequest(HttpRequest):
-    """The Django request of one call, with what the router found out already."""
+    """The Django request of one call, with what the router found out already. `tenant` is that of the path, or ""."""
 
     host: Host
     entry: AgentEntry
     parameters: ServiceParameters
+    tenant: str
 
 
 class A2AParser(BaseParser):
@@ -80,8 +82,7 @@ class JsonRenderer(A2ARenderer):
 
 
 class A2ANegotiation(BaseContentNegotiation):
-    """application/a2a+json (§11.1) unless the caller accepts plain JSON and not that. Never a 406: errors have to
-    reach callers whatever they accept."""
+    """The name of JSON that the caller prefers (`http.answer_type`). Never a 406."""
 
     def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
         """The parser of the request's media type; a body that says nothing of its type is JSON."""
@@ -90,10 +91,8 @@ class A2ANegotiation(BaseContentNegotiation):
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         """(renderer, media type)."""
-        accept = request.META.get("HTTP_ACCEPT", "")
-        plain = "application/json" in accept and not any(t in accept for t in ("a2a+json", "*/*", "application/*"))
-        renderer = renderers[1] if plain else renderers[0]
-        return renderer, renderer.media_type
+        media_type = answer_type(request.META.get("HTTP_ACCEPT", ""), request.content_type or "").decode()
+        return next(r for r in renderers if r.media_type == media_type), media_type
 
 
 class CallAuthentication(BaseAuthentication):
