@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 
 from protocol.errors import UnavailableError
+from tasks_app.interest import Interest
 from tasks_app.record import Event
 from tasks_app.store import Store
 
@@ -149,6 +150,7 @@ class Hub:
         self._refreshing: asyncio.Task[None] | None = None
         self._safety_net: asyncio.Task[None] | None = None
         self._watchers: set[Watch] = set()
+        self._interest = Interest(store, origin, self._look)
 
     async def start(self) -> None:
         """Begin to look for notifications that were lost."""
@@ -162,7 +164,7 @@ class Hub:
 
     async def stop(self) -> None:
         """Look for nothing any more."""
-        tasks = [t for t in (self._safety_net, self._refreshing) if t is not None]
+        tasks = [t for t in (self._safety_net, self._refreshing, self._interest.telling) if t is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -174,6 +176,7 @@ class Hub:
         if topic is None:
             topic = self._topics[task_id] = Topic(task_id)
         topic.followers += 1
+        self._interest.want()
         return Follower(self, topic)
 
     def leave(self, topic: Topic) -> None:
@@ -210,6 +213,12 @@ class Hub:
 
     async def refresh_all(self) -> None:
         """Look for news of every topic, after notifications may have been missed."""
+        self._interest.forget()
+        self._look()
+
+    def _look(self) -> None:
+        if self._topics or self._watchers:
+            self._interest.want()
         for task_id in self._topics:
             self.refresh_soon(task_id)
 
@@ -223,6 +232,8 @@ class Hub:
         while self._stale:
             topics = [t for i in self._stale if (t := self._topics.get(i)) is not None and t.last_seq >= 0]
             self._stale.clear()
+            if not topics:
+                return
             try:
                 found = await self._store.events_after([(t.task_id, t.last_seq) for t in topics])
             except UnavailableError as error:
@@ -234,12 +245,13 @@ class Hub:
     async def _look_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(_SAFETY_NET_SECONDS)
-            await self.refresh_all()
+            self._look()
 
     async def watch(self) -> AsyncIterator[set[str]]:
         """Ids of tasks that changed anywhere, coalesced to a few sets a second."""
         watch = Watch()
         self._watchers.add(watch)
+        self._interest.want()
         try:
             while True:
                 await watch.changed.wait()

@@ -8,8 +8,8 @@ alone. The statement is its own transaction: the NOTIFY goes out with the commit
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import chain, count
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations, count
 
 from tasks_app.arrays import plain_array, text_array, time_array
 from tasks_app.journal.changes import Acceptance, Change, Creation
@@ -59,12 +59,18 @@ change AS (
         %s::bool[], %s::int[], %s::timestamptz[])
     AS e(task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at)
     JOIN changed ON changed.id = e.task_id
-), spoken AS (
+)"""
+
+_SPEAK = """
+spoken AS (
     INSERT INTO tasks_app_message (task_id, position, message_id, role, body, search, created_at)
     SELECT m.* FROM unnest(%s::text[], %s::int[], %s::text[], %s::smallint[], %s::text[], %s::text[], %s::timestamptz[])
     AS m(task_id, position, message_id, role, body, search, created_at)
     JOIN changed ON changed.id = m.task_id
-), accepted AS (
+)"""
+
+_ACCEPT = """
+accepted AS (
     INSERT INTO tasks_app_receipt (agent_id, owner, message_id, task_id, digest, created_at)
     SELECT a.agent_id, a.owner, a.message_id, a.task_id, a.digest, now()
     FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[])
@@ -73,43 +79,54 @@ change AS (
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING
 )"""
 
+# Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
 _TELL = """
 told AS (
     SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload
-)
-"""
+    WHERE EXISTS (SELECT FROM tasks_app_listening WHERE origin <> %s AND until > now())
+)"""
+
+# What a statement does not mention costs nothing, and most batches of a calm host need a part or two.
+_PARTS = {"create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT}
+_WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 
-def _statement(*parts: str, changed: tuple[str, ...]) -> str:
-    ids = " UNION ALL ".join(f"SELECT id FROM {name}" for name in changed)
-    sql = "WITH " + ",".join([*parts, _TELL]) + ids + " UNION ALL SELECT NULL FROM told"
+def _statement(parts: Sequence[str]) -> str:
+    won = " UNION ALL ".join(_WON[part] for part in parts if part in _WON)
+    sql = "WITH " + ",".join([*(_PARTS[part] for part in parts), _TELL]) + won + " UNION ALL SELECT NULL FROM told"
     numbers = count(1)
     return re.sub("%s", lambda _: f"${next(numbers)}", sql)
 
 
-# Most batches of a calm host hold one kind of write, and what a statement does not mention costs nothing.
-CREATE, CHANGE, CREATE_AND_CHANGE = "a2a_create", "a2a_change", "a2a_create_and_change"
-STATEMENTS = {
-    CREATE: _statement(_CREATE, changed=("created",)),
-    CHANGE: _statement(_CHANGE, changed=("changed",)),
-    CREATE_AND_CHANGE: _statement(_CREATE, _CHANGE, changed=("created", "changed")),
-}
+def _name(parts: Sequence[str]) -> str:
+    return "_".join(("a2a", *parts))
+
+
+def _combinations() -> Iterator[tuple[str, ...]]:
+    """Everything that a batch may need; messages and acceptances belong to changes."""
+    yield ("create",)
+    for size in range(3):
+        for extra in combinations(("speak", "accept"), size):
+            yield ("change", *extra)
+            yield ("create", "change", *extra)
+
+
+STATEMENTS = {_name(parts): _statement(parts) for parts in _combinations()}
 
 
 def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> tuple[str, list[str]]:
     """The name of the statement for a batch, and its parameters in order: one array literal a column."""
-    told = [CHANNEL, text_array(_payloads(origin, creations, changes))]
-    if not changes:
-        return CREATE, [*_creation_columns(creations), *told]
-    columns = [
-        *_change_columns(changes),
-        *_event_columns(changes),
-        *_message_columns(changes),
-        *_acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance is not None]),
-    ]
-    if not creations:
-        return CHANGE, [*columns, *told]
-    return CREATE_AND_CHANGE, [*_creation_columns(creations), *columns, *told]
+    columns: dict[str, list[str]] = {}
+    if creations:
+        columns["create"] = _creation_columns(creations)
+    if changes:
+        columns["change"] = [*_change_columns(changes), *_event_columns(changes)]
+    if any(c.messages for c in changes):
+        columns["speak"] = _message_columns(changes)
+    if any(c.acceptance for c in changes):
+        columns["accept"] = _acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
+    told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
+    return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
 
 
 def _creation_columns(rows: Sequence[Creation]) -> list[str]:

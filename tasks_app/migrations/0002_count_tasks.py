@@ -1,4 +1,6 @@
-"""Keeps TaskCount: exact whoever writes tasks, because the database itself counts, once per statement.
+"""What Django's models cannot say: the table of listeners, and triggers.
+
+The triggers keep TaskCount: exact whoever writes tasks, because the database itself counts, once per statement.
 
 A writer adds to the shard of its connection, so that two of them rarely wait for each other.
 """
@@ -41,12 +43,20 @@ END $$;
 """
 
 
+# Who wants to be told of events (see `interest`): worth nothing after a crash, and written without the log.
+_LISTENING = """
+CREATE UNLOGGED TABLE tasks_app_listening (origin text PRIMARY KEY, until timestamptz NOT NULL)
+    WITH (autovacuum_vacuum_threshold = 50, autovacuum_vacuum_scale_factor = 0);
+"""
+
+
 class Migration(migrations.Migration):
     dependencies = [("tasks_app", "0001_initial")]
 
     operations = [
         # Django adds it for LIKE on every key of text; ids are looked up whole, and each index costs every write.
         migrations.RunSQL(_DROP_LIKE_INDEX, migrations.RunSQL.noop),
+        migrations.RunSQL(_LISTENING, "DROP TABLE tasks_app_listening"),
         *(
             migrations.RunSQL(
                 sql,

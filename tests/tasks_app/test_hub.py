@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from math import inf
 
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -26,6 +28,7 @@ class Log:
     def __init__(self, world: World, store: Store, desk: Desk, task_id: str) -> None:
         self.store = store
         self.hub = Hub(store, "web-here")
+        self.hub._interest._renew_at = inf  # It never looks by itself whether it missed something.
         self.task_id = task_id
         self.seq = 0
         self._desk = desk
@@ -314,6 +317,35 @@ async def test_two_hosts_tell_each_other(world: World) -> None:
         for version in range(1, 6):
             assert await soon(other.journal.submit(change(new.task_id, version)))
             assert await read(follower, version, patience=3.0) == [version]
+
+
+async def test_what_was_written_before_the_wish_to_hear_was_known_is_found(world: World, desk: Desk) -> None:
+    """A statement that began before it tells nobody; the process looks for what that wrote, long before the safety
+    net would."""
+    agent = await world.add_agent()
+    new = creation(agent.id)
+    await desk.submit(new)
+    here = world.hosts[0]
+    async with here.hub.follow(new.task_id) as follower:
+        record = await here.store.load(new.task_id)
+        assert record is not None
+        follower.begin(record.last_seq)
+        update = change(new.task_id, 1)
+        async with await psycopg.AsyncConnection.connect(world.dsn) as other:
+            await other.execute(
+                "INSERT INTO tasks_app_event (task_id, seq, kind, body, append, last_chunk, attempt, created_at)"
+                " VALUES (%s, 1, 1, %s, false, false, 1, now())",
+                [new.task_id, update.status],
+            )
+            wish = "SELECT origin FROM tasks_app_listening WHERE origin = %s"
+            async with asyncio.timeout(PATIENCE):
+                while not await world.query(wish, [here.origin]):
+                    pass
+        assert await read(follower, 1, patience=3.0) == [1]
+
+
+async def test_a_process_without_followers_asks_for_nothing(world: World) -> None:
+    assert await world.query("SELECT origin FROM tasks_app_listening WHERE origin = %s", [world.hosts[0].origin]) == []
 
 
 async def test_watchers_get_the_ids_of_what_changed_anywhere(world: World, log: Log) -> None:

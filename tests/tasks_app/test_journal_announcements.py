@@ -14,7 +14,7 @@ from protocol.states import TaskState
 from tasks_app.journal import Creation, Journal
 from tasks_app.journal.writer import BATCH_ROWS, Write
 from tests.tasks_app.world import World, soon
-from tests.tasks_app.writes import WORKER, Desk, change, creation, open_desk, open_ear
+from tests.tasks_app.writes import EAR, WORKER, Desk, change, creation, open_desk, open_ear
 
 
 async def test_the_writes_of_a_task_keep_their_order(world: World, desk: Desk, agent: AgentEntry) -> None:
@@ -77,6 +77,18 @@ async def test_what_has_no_event_is_not_announced(world: World, desk: Desk, agen
         await desk.submit(change(new.task_id, 1, TaskState.SUBMITTED, seqs=[]))
         await desk.submit(change(new.task_id, 2, seqs=[1]))
         assert await ear.hear(1) == [f"{WORKER} {new.task_id}:1"]
+
+
+async def test_nobody_is_told_unless_another_process_wants_it(world: World, agent: AgentEntry) -> None:
+    """A wish that is over and the writer's own count for nothing."""
+    async with open_desk(world.dsn) as desk, open_desk(world.dsn, EAR) as own, open_ear(world.dsn) as ear:
+        unheard, heard = creation(agent.id), creation(agent.id)
+        await own.submit(unheard)
+        await world.query("UPDATE tasks_app_listening SET until = now() - interval '1 second' WHERE origin = %s", [EAR])
+        await desk.submit(change(unheard.task_id, 1))
+        await world.query("UPDATE tasks_app_listening SET until = now() + interval '1 minute' WHERE origin = %s", [EAR])
+        await desk.submit(heard)
+        assert await ear.hear(1) == [f"{WORKER} {heard.task_id}:0"]
 
 
 async def test_a_large_batch_is_announced_in_payloads_that_fit(world: World, desk: Desk, agent: AgentEntry) -> None:

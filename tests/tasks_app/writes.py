@@ -22,6 +22,8 @@ from tests.tasks_app.world import ALICE, PATIENCE
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LEASE_END = START + timedelta(days=30_000)
 WORKER = "web-test"
+EAR = "web-ear"
+_WISH = "INSERT INTO tasks_app_listening (origin, until) VALUES (%s, now() + interval '1 minute')"
 
 
 class Desk:
@@ -133,7 +135,11 @@ class Ear:
 
 @asynccontextmanager
 async def open_ear(dsn: str) -> AsyncIterator[Ear]:
-    """An ear that hears what is committed inside the block."""
+    """An ear that hears what is committed inside the block, as a process with streams of its own."""
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         await connection.execute(f"LISTEN {CHANNEL}".encode())
-        yield Ear(connection)
+        await connection.execute(_WISH, [EAR])
+        try:
+            yield Ear(connection)
+        finally:
+            await connection.execute("DELETE FROM tasks_app_listening WHERE origin = %s", [EAR])
