@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from a2a_host.bindings.legacy_codes import legacy_code
 from protocol import errors
 from protocol.errors import A2AError, InvalidParamsError, UnauthenticatedError
 from protocol.timestamps import now, print_timestamp
@@ -63,6 +64,9 @@ def codes_of(error: A2AError) -> Codes:
 def details_of(error: A2AError) -> list[dict[str, Any]]:
     """google.rpc details: an ErrorInfo, and a BadRequest with the fields that are wrong."""
     metadata = {**error.metadata, "timestamp": print_timestamp(now())}
+    legacy = legacy_code(error)
+    if legacy is not None:
+        metadata["legacyCode"] = str(legacy)
     details: list[dict[str, Any]] = [
         {"@type": _INFO, "reason": error.reason, "domain": DOMAIN, "metadata": metadata},
     ]

@@ -137,16 +137,18 @@ async def _continue_task(
         follow_up = _follow_up(call, record, request.message, turn, acceptance)
         if await call.host.journal.submit(follow_up):
             return _start(call, _after(record, follow_up), request)
-    raise UnsupportedOperationError("The task changed too often while the message was being taken in.")
+    message = "The task changed too often while the message was being taken in."
+    raise UnsupportedOperationError(message, {"taskId": request.message.task_id})
 
 
 def _check_follow_up(record: TaskRecord, message: Message) -> None:
     if message.context_id and message.context_id != record.context_id:  # §3.4.3
         raise InvalidParamsError([Violation("message.contextId", "is not the context of the task")])
+    where = {"taskId": record.id, "state": str(record.state)}
     if record.state.terminal:
-        raise UnsupportedOperationError(f"The task is {record.state} and takes no more messages.")
+        raise UnsupportedOperationError(f"The task is {record.state} and takes no more messages.", where)
     if record.state in RUNNING:
-        raise UnsupportedOperationError("The task is busy with an earlier message.")
+        raise UnsupportedOperationError("The task is busy with an earlier message.", where)
 
 
 def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None) -> Change:

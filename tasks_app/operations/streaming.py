@@ -135,7 +135,10 @@ async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> Task
     try:
         record = await call.load_task(request.id)
         if record.state.terminal:
-            raise UnsupportedOperationError(f"The task is {record.state}; there is nothing to subscribe to.")
+            raise UnsupportedOperationError(
+                f"The task is {record.state}; there is nothing to subscribe to.",
+                {"taskId": record.id, "state": str(record.state)},
+            )
         known, after = record.last_seq, call.resume_after
         if after is not None and 0 <= after < known:
             record = record.at(after, await call.host.store.statuses(record.id))

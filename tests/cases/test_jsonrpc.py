@@ -267,7 +267,7 @@ def test_error_data_is_an_array_of_typed_details(alice: Caller, method: str) -> 
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "TASK_NOT_FOUND",
                 "domain": "a2a-protocol.org",
-                "metadata": {"taskId": "none"},
+                "metadata": {"taskId": "none", "legacyCode": "-32102"},
             }
         ],
     }

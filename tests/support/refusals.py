@@ -26,12 +26,25 @@ CODES = {
     "UNSUPPORTED_MEDIA_TYPE": (-32005, 415, 415, "INVALID_ARGUMENT"),
 }
 
+# Reason: the code that drafts before 0.3 had. What a task's state forbids has none, except for a canceled task.
+LEGACY_CODES = {
+    "AGENT_NOT_FOUND": "-32100",
+    "UNAVAILABLE": "-32101",
+    "TASK_NOT_FOUND": "-32102",
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": "-32105",
+    "EXTENDED_AGENT_CARD_NOT_CONFIGURED": "-32105",
+    "UNSUPPORTED_OPERATION": "-32105",
+    "UNAUTHENTICATED": "-32106",
+    "PERMISSION_DENIED": "-32107",
+}
+TASK_CANCELED = "-32104"
+
 ID = "q1"
 """The id of the requests that peers send."""
 
 
 class Refused(Exception):
-    """An error reply. `fields` are those of its BadRequest, `metadata` without the timestamp."""
+    """An error reply. `fields` are those of its BadRequest, `metadata` without the timestamp and the legacy code."""
 
     def __init__(self, code: int, status: int, message: str, details: list[dict[str, Any]]) -> None:
         info, *more = details
@@ -43,7 +56,9 @@ class Refused(Exception):
         self.status = status
         self.message = message
         self.reason: str = info["reason"]
-        self.metadata = {name: value for name, value in info["metadata"].items() if name != "timestamp"}
+        self.metadata = {n: v for n, v in info["metadata"].items() if n not in ("timestamp", "legacyCode")}
+        self.legacy_code: str | None = info["metadata"].get("legacyCode")
+        assert self.legacy_code == expected_legacy_code(self.reason, self.metadata)
         self.violations: dict[str, str] = {
             one["field"]: one["description"] for detail in more for one in detail["fieldViolations"]
         }
@@ -53,6 +68,15 @@ class Refused(Exception):
     def fields(self) -> list[str]:
         """Which fields were wrong, in order."""
         return list(self.violations)
+
+
+def expected_legacy_code(reason: str, metadata: dict[str, str]) -> str | None:
+    """What an ErrorInfo must have as its `legacyCode`."""
+    if metadata.get("state") == "TASK_STATE_CANCELED":
+        return TASK_CANCELED
+    if reason == "UNSUPPORTED_OPERATION" and "taskId" in metadata:
+        return None
+    return LEGACY_CODES.get(reason)
 
 
 def refusal_of_rpc(status: int, reply: dict[str, Any], id: Any = ID) -> Refused:
