@@ -16,6 +16,7 @@ from django.urls import re_path
 
 from a2a_host.bindings.health import serve_health
 from a2a_host.bindings.router import serve_agent
+from a2a_host.bindings.shared import serve_shared
 from a2a_host.lifespan import serve_lifespan
 from tasks_app.pages.live import live_tasks
 
@@ -27,6 +28,7 @@ application: Any = ProtocolTypeRouter(
             [
                 # A decoded path may hold line breaks; nothing below /agents may reach Django and its HTML.
                 route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
+                route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
                 route(r"^healthz$", serve_health),
                 route(r"^live/tasks$", live_tasks),
                 route(r"", django_application),

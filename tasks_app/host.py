@@ -28,6 +28,7 @@ from tasks_app.journal.writer import Write
 from tasks_app.listener import Listener
 from tasks_app.record import TaskRecord
 from tasks_app.store import Store
+from tasks_app.usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class Host:
         self.journal = Journal(dsn, self.origin, self._published)
         self.listener = Listener(dsn, self._caught_up)
         self.doorbell = Doorbell()
+        self.usage = Usage(self.store.pool)
         self.executions: dict[str, Execution] = {}
         self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
         self._background: set[asyncio.Task[Any]] = set()

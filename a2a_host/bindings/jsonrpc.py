@@ -10,6 +10,7 @@ from msgspec import Raw
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
 from a2a_host.bindings.methods import find_method
+from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import EventStream, Frames
 from agents.registry import AgentEntry
@@ -24,6 +25,7 @@ from protocol.errors import (
 from protocol.jsonrpc import Envelope
 from tasks_app.host import Host
 from tasks_app.operations import Call
+from tasks_app.usage import counted
 
 logger = logging.getLogger(__name__)
 
@@ -36,11 +38,19 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
     parameters = read_service_parameters(scope)
     try:
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
+    except ClientGone:
+        return None
+    return await answer(host, entry, parameters, body, send)
+
+
+async def answer(
+    host: Host, entry: AgentEntry, parameters: ServiceParameters, body: bytes, send: Any
+) -> EventStream | None:
+    """Answer a request that was read. A stream is returned."""
+    try:
         call = _authenticated(host, entry, parameters, body)
         check_json_type(parameters.content_type.encode("latin-1"))
         envelope = jsonrpc.decode_envelope(body)
-    except ClientGone:
-        pass
     except EnvelopeError as error:
         await respond_error(send, error, error.id)
     except A2AError as error:
@@ -120,13 +130,10 @@ async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes 
 
     `version` is what the request says beside its method. Raises A2AError.
     """
-    method = find_method(envelope.method, version)
-    dialect, operation = method
-    call.dialect = f"JSONRPC/{dialect.version}"
-    if operation.check is not None:
-        operation.check(call.entry)
-    request = dialect.read(operation.request, envelope.params or _EMPTY)
-    if operation.stream is not None:
-        return Frames(await operation.stream(call, request), dialect, operation.response)
-    assert operation.run is not None
-    return dialect.write(operation.response, await operation.run(call, request))
+    dialect, operation = find_method(envelope.method, version)
+    call.dialect = f"{call.binding}/{dialect.version}"
+    with counted(call, operation.name):
+        if operation.check is not None:
+            operation.check(call.entry)
+        request = dialect.read(operation.request, envelope.params or _EMPTY)
+        return await perform_operation(call, dialect, operation, request)

@@ -24,6 +24,11 @@ class Call:
     resume_after: int | None = None
 
     @property
+    def binding(self) -> str:
+        """The binding of `dialect`."""
+        return self.dialect.partition("/")[0]
+
+    @property
     def is_stranger(self) -> bool:
         """Whether the caller is anonymous and shares no history with other anonymous ones."""
         return self.caller.owner == ANONYMOUS and not self.entry.shared_history

@@ -178,6 +178,11 @@ class RestPeer(Peer):
 
     name = "rest"
 
+    @property
+    def root(self) -> str:
+        """Path that those of the operations go below."""
+        return f"/agents/{self.slug}"
+
     def call(
         self,
         verb: str,
@@ -205,7 +210,7 @@ class RestPeer(Peer):
         """Any request below the agent's URL. `path` is percent-encoded already."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         given = {} if body is None else {"content-type": "application/a2a+json"}
-        url = f"{self.base}/agents/{self.slug}{path}" + (f"?{urlencode(_literals(query))}" if query else "")
+        url = f"{self.base}{self.root}{path}" + (f"?{urlencode(_literals(query))}" if query else "")
         return self.client.request(verb, url, content=_bytes(body), headers=given | self.headers | named)
 
     def send(self, params: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -228,7 +233,7 @@ class RestPeer(Peer):
 
     def open(self, verb: str, path: str, body: str | Mapping[str, Any] | None = None) -> EventStream:
         """The stream that answers a request. Raises Refused."""
-        connection = self._open(verb, f"/agents/{self.slug}{path}", _bytes(body) or b"")
+        connection = self._open(verb, f"{self.root}{path}", _bytes(body) or b"")
         return EventStream(connection, lambda response: response)
 
     def _refuse(self, status: int, content_type: str | None, body: bytes) -> Any:

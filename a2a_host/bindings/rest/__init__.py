@@ -10,25 +10,35 @@ from django.http.response import HttpResponseBase
 
 from a2a_host.bindings.http import ClientGone, Headers, read_body, respond
 from a2a_host.bindings.rest.framework import EventStreamResponse
-from a2a_host.bindings.rest.routes import find_view
-from a2a_host.bindings.service_parameters import read_service_parameters
+from a2a_host.bindings.rest.routes import Route, find_route, split_path
+from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import EventStream
 from agents.registry import AgentEntry
+from protocol.errors import AgentNotFoundError
 from tasks_app.host import Host
 
 
 async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> EventStream | None:
     """Answer one request below an agent's URL; a stream is returned. Raises A2AError for what no view takes."""
-    view, arguments = find_view(scope["raw_path"].partition(b"?")[0])
+    route = find_route(split_path(scope["raw_path"], base=2))
+    if route.tenant not in ("", entry.slug):
+        raise AgentNotFoundError(route.tenant)
     parameters = read_service_parameters(scope)
     try:
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
     except ClientGone:
         return None
+    return await answer(host, entry, route, parameters, body, scope, send)
+
+
+async def answer(
+    host: Host, entry: AgentEntry, route: Route, parameters: ServiceParameters, body: bytes, scope: Any, send: Any
+) -> EventStream | None:
+    """Answer a request that was read; a stream is returned."""
     request: Any = ASGIRequest(scope, BytesIO(body))
     request.META["CONTENT_LENGTH"] = str(len(body))
-    request.host, request.entry, request.parameters = host, entry, parameters
-    response = await view(request, **arguments)
+    request.host, request.entry, request.parameters, request.tenant = host, entry, parameters, route.tenant
+    response = await route.view(request, **route.arguments)
     if isinstance(response, EventStreamResponse):
         return EventStream(response.frames)
     await _send(send, response)

@@ -1,10 +1,11 @@
-"""Which view answers a path below an agent's URL.
+"""Which view answers a path below an agent's URL, with or without a tenant before it.
 
 Segments are split before they are decoded, so an id may hold any character, and a verb may be spelled `%3Acancel`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,9 +27,34 @@ _PUSH_CONFIGS = views.PushConfigsView.as_view()
 _PUSH_CONFIG = views.PushConfigView.as_view()
 
 
-def find_view(raw_path: bytes) -> tuple[Any, dict[str, str]]:
-    """(view, its path arguments) of the encoded path `/agents/<slug>/…`. Raises RouteNotFoundError."""
-    segments = tuple(unquote(s) for s in raw_path.decode("ascii", "replace").split("/")[3:])
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A view, its path arguments, and the tenant that the path names; "" for none."""
+
+    view: Any
+    arguments: dict[str, str]
+    tenant: str = ""
+
+
+def split_path(raw_path: bytes, base: int) -> tuple[str, ...]:
+    """The decoded segments of an encoded path, without the first `base` ones: 2 of `/agents/<slug>/…`."""
+    return tuple(unquote(s) for s in raw_path.partition(b"?")[0].decode("ascii", "replace").split("/")[base + 1 :])
+
+
+def find_route(segments: tuple[str, ...], tenant_first: bool = False) -> Route:
+    """The route of a path, in either of its forms (`/tasks`, `/{tenant}/tasks`). Raises RouteNotFoundError.
+
+    `tenant_first` decides about the few paths that are both, such as `/tasks/tasks`.
+    """
+    routes = [Route(*found)] if (found := _find_view(segments)) else []
+    if segments[0] and (found := _find_view(segments[1:])):
+        routes.append(Route(*found, tenant=segments[0]))
+    if not routes:
+        raise RouteNotFoundError("/" + "/".join(segments)[:200])
+    return routes[-1 if tenant_first else 0]
+
+
+def _find_view(segments: tuple[str, ...]) -> tuple[Any, dict[str, str]] | None:
     view = _FIXED.get(segments)
     if view is not None:
         return view, {}
@@ -39,7 +65,7 @@ def find_view(raw_path: bytes) -> tuple[Any, dict[str, str]]:
             return _PUSH_CONFIGS, {"id": task}
         case ("tasks", task, "pushNotificationConfigs", config) if task and config:
             return _PUSH_CONFIG, {"id": task, "config_id": config}
-    raise RouteNotFoundError("/" + "/".join(segments)[:200])
+    return None
 
 
 def _task_view(segment: str) -> tuple[Any, dict[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 from django.http.response import HttpResponseBase
@@ -18,13 +19,15 @@ from a2a_host.bindings.methods import (
     SUBSCRIBE_TO_TASK,
     Operation,
 )
+from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.sse import Frames
 from protocol.dialects import Dialect
 from protocol.dialects.v1 import V1_0
-from protocol.errors import PushNotificationNotSupportedError, UnsupportedOperationError
+from protocol.errors import A2AError, PushNotificationNotSupportedError, UnsupportedOperationError
 from protocol.model import Wire
 from protocol.query import decode_query
+from tasks_app.usage import count, counted
 
 
 class OperationView(AsyncAPIView):
@@ -34,21 +37,32 @@ class OperationView(AsyncAPIView):
 
     def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
         """The operation's request in the body. The values of the path count, whatever the body says."""
-        return self.dialect.read(operation.request, self.body, path)
+        return self._read(operation, lambda: self.dialect.read(operation.request, self.body, path))
 
     def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
         """The operation's request in the query (§11.5)."""
         pairs = parse_qsl(self.request._request.META["QUERY_STRING"], keep_blank_values=True)
-        return decode_query(operation.request, pairs, path)
+        return self._read(operation, lambda: decode_query(operation.request, pairs, path))
+
+    def _read(self, operation: Operation, read: Callable[[], Wire]) -> Wire:
+        """What `read` gives. A tenant in the path was checked already and wins over that of the request."""
+        self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
+        try:
+            request: Any = read()
+        except A2AError:
+            count(self.call, operation.name, failed=True)
+            raise
+        django_request: Any = self.request._request
+        if django_request.tenant:
+            request.tenant = ""
+        checked: Wire = request
+        return checked
 
     async def perform(self, operation: Operation, request: Wire) -> HttpResponseBase:
         """Do it, and answer with its response or the stream of them."""
-        self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
-        if operation.stream is not None:
-            stream = await operation.stream(self.call, request)
-            return EventStreamResponse(Frames(stream, self.dialect, operation.response))
-        assert operation.run is not None
-        return Response(self.dialect.write(operation.response, await operation.run(self.call, request)))
+        with counted(self.call, operation.name):
+            answer = await perform_operation(self.call, self.dialect, operation, request)
+        return EventStreamResponse(answer) if isinstance(answer, Frames) else Response(answer)
 
 
 class SendMessageView(OperationView):

@@ -1,0 +1,34 @@
+"""What every binding does between the struct of a request and the JSON of its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a_host.bindings.methods import Operation
+from a2a_host.bindings.sse import Frames
+from agents.registry import AgentEntry
+from protocol.dialects import Dialect
+from protocol.errors import AgentNotFoundError
+from protocol.model import Wire
+from tasks_app.operations import Call
+
+
+async def perform_operation(call: Call, dialect: Dialect, operation: Operation, request: Wire) -> bytes | Frames:
+    """The response of an operation in the JSON of a dialect, or the frames of its stream. Raises A2AError."""
+    settle_tenant(call.entry, request)
+    if operation.stream is not None:
+        return Frames(await operation.stream(call, request), dialect, operation.response)
+    assert operation.run is not None
+    return dialect.write(operation.response, await operation.run(call, request))
+
+
+def settle_tenant(entry: AgentEntry, request: Any) -> None:
+    """Check the tenant of a request that has reached its agent, and forget it: with and without, it means the same.
+
+    An agent answers to its slug and to no tenant at all; every other one is an agent that is not here.
+    """
+    tenant = request.tenant
+    if tenant:
+        if tenant != entry.slug:
+            raise AgentNotFoundError(tenant)
+        request.tenant = ""

@@ -1,0 +1,114 @@
+"""The endpoint that all agents share, /a2a: the tenant of a request is the slug of its agent.
+
+JSON-RPC is posted to /a2a itself, its tenant is in `params`. HTTP+JSON is below it, with the tenant in the path
+(`/a2a/{tenant}/message:send`) or, as in JSON-RPC, in the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Raw
+
+from a2a_host.bindings import jsonrpc, rest
+from a2a_host.bindings.http import ClientGone, read_body
+from a2a_host.bindings.rest.routes import find_route, split_path
+from a2a_host.bindings.router import guard
+from a2a_host.bindings.service_parameters import read_service_parameters
+from a2a_host.bindings.sse import EventStream
+from agents.registry import AgentEntry
+from protocol.errors import (
+    A2AError,
+    EnvelopeError,
+    InvalidParamsError,
+    MethodNotAllowedError,
+    RequestTooLargeError,
+    Violation,
+)
+from protocol.jsonrpc import decode_envelope
+from tasks_app.host import Host
+from tasks_app.process import get_host
+
+
+class _Tenant(msgspec.Struct, gc=False):
+    """The one member of a request that says where it goes. Its other rules are checked by its agent's binding."""
+
+    tenant: str = ""
+
+
+_decoder = msgspec.json.Decoder(_Tenant)
+
+
+def serve_shared(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    """ASGI application of /a2a and what is below it."""
+    is_jsonrpc = _is_jsonrpc(scope)
+    return guard(_serve_jsonrpc if is_jsonrpc else _serve_rest, is_jsonrpc, scope, receive, send)
+
+
+def _is_jsonrpc(scope: Any) -> bool:
+    return bool(scope["url_route"]["kwargs"].get("rest", "/") == "/")
+
+
+async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | None:
+    if scope["method"] != "POST":
+        raise MethodNotAllowedError(("POST", "OPTIONS"))
+    host = await get_host()
+    parameters = read_service_parameters(scope)
+    try:
+        body = await read_body(receive, _largest(host), parameters.declared_length)
+        envelope = decode_envelope(body)
+    except ClientGone:
+        return None
+    except EnvelopeError as error:
+        await jsonrpc.respond_error(send, error, error.id)
+        return None
+    try:
+        entry = _chosen(host, tenant_of(envelope.params), body)
+    except A2AError as error:
+        await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
+        return None
+    return await jsonrpc.answer(host, entry, parameters, body, send)
+
+
+async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None:
+    host = await get_host()
+    route = find_route(split_path(scope["raw_path"], base=1), tenant_first=True)
+    parameters = read_service_parameters(scope)
+    limit = host.registry.get(route.tenant).max_request_bytes if route.tenant else _largest(host)
+    try:
+        body = await read_body(receive, limit, parameters.declared_length)
+    except ClientGone:
+        return None
+    tenant = route.tenant or _tenant_in_query(scope["query_string"]) or tenant_of(body)
+    return await rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
+
+
+def tenant_of(request: Raw | bytes | None) -> str:
+    """The tenant in the JSON of a request; "" where it names none or cannot be read."""
+    if not request:
+        return ""
+    try:
+        return _decoder.decode(request).tenant
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def _tenant_in_query(query: bytes) -> str:
+    return dict(parse_qsl(query.decode("latin-1"))).get("tenant", "")
+
+
+def _largest(host: Host) -> int:
+    """The limit of the agent that takes most, as long as the agent of a request is not known."""
+    return max((entry.max_request_bytes for entry in host.registry.entries()), default=0)
+
+
+def _chosen(host: Host, tenant: str, body: bytes) -> AgentEntry:
+    if not tenant:
+        raise InvalidParamsError([Violation("tenant", "is required: the slug of the agent that the request is for")])
+    entry = host.registry.get(tenant)
+    if len(body) > entry.max_request_bytes:
+        raise RequestTooLargeError(entry.max_request_bytes)
+    return entry
