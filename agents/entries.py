@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from agents.media_types import MediaTypes
-from agents.models import Agent, Skill
+from agents.models import Agent, AgentExtension, CardNote, Skill
 from agents.runtimes.base import Runtime
 from agents.runtimes.factory import RuntimeSlot
 from protocol.model import Part
 
 TEXT_PLAIN = "text/plain"
+VERSIONS: dict[str, tuple[str, ...]] = {
+    Agent.Versions.BOTH: ("1.0", "0.3"),
+    Agent.Versions.V1_0: ("1.0",),
+    Agent.Versions.V0_3: ("0.3",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class SkillEntry:
     examples: tuple[str, ...]
     input_modes: tuple[str, ...]
     output_modes: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, row: Skill) -> SkillEntry:
@@ -37,7 +44,36 @@ class SkillEntry:
             examples=tuple(row.examples),
             input_modes=tuple(row.input_modes),
             output_modes=tuple(row.output_modes),
+            groups=tuple(row.groups),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionEntry:
+    """One extension as the card says it (§4.4.4); `params` is the text of a JSON object, "" for none."""
+
+    uri: str
+    description: str
+    required: bool
+    params: str
+
+    @classmethod
+    def of(cls, row: AgentExtension) -> ExtensionEntry:
+        """The entry of a row."""
+        return cls(row.uri, row.description, row.required, json.dumps(row.params) if row.params else "")
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry:
+    """One note on the extended card."""
+
+    text: str
+    groups: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: CardNote) -> NoteEntry:
+        """The entry of a row."""
+        return cls(row.text, tuple(row.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +93,12 @@ class AgentEntry:
     default_input_modes: tuple[str, ...]
     default_output_modes: tuple[str, ...]
     skills: tuple[SkillEntry, ...]
+    extensions: tuple[ExtensionEntry, ...]
+    notes: tuple[NoteEntry, ...]
+    versions: tuple[str, ...]
+    """Versions of A2A that the agent is served in, such as ("1.0", "0.3"), the preferred one first."""
+    extended_card: bool
+    is_root: bool
     streaming: bool
     push_notifications: bool
     kind: str
@@ -91,8 +133,9 @@ class AgentEntry:
         return not isinstance(part.text, str) or TEXT_PLAIN in self.input_modes
 
     @classmethod
-    def of(cls, row: Agent, skills: list[Skill], slot: RuntimeSlot) -> AgentEntry:
-        """The entry of a row and its skills."""
+    def of(cls, row: Agent, slot: RuntimeSlot) -> AgentEntry:
+        """The entry of a row and of the rows that hang on it. Raises KeyError for what only SQL can have written."""
+        skills = list(row.skills.all())
         return cls(
             id=row.pk,
             slug=row.slug,
@@ -107,6 +150,11 @@ class AgentEntry:
             default_input_modes=tuple(row.default_input_modes),
             default_output_modes=tuple(row.default_output_modes),
             skills=tuple(SkillEntry.of(skill) for skill in skills),
+            extensions=tuple(ExtensionEntry.of(extension) for extension in row.extensions.all()),
+            notes=tuple(NoteEntry.of(note) for note in row.notes.all()),
+            versions=VERSIONS[row.versions],
+            extended_card=row.extended_card,
+            is_root=row.is_root,
             streaming=row.streaming,
             push_notifications=row.push_notifications,
             kind=row.kind,
@@ -132,3 +180,4 @@ class KeyEntry:
     id: int
     owner: str
     expires_at: datetime | None
+    groups: frozenset[str] = frozenset()

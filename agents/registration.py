@@ -9,7 +9,7 @@ from typing import Any
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import connection, transaction
 
-from agents.models import SLUG_MAX, Agent, Skill
+from agents.models import SLUG_MAX, Agent, AgentExtension, CardNote, Skill
 from agents.runtimes import factory
 from agents.runtimes.errors import ExecutorError
 from agents.runtimes.simulators import SIMULATORS
@@ -46,17 +46,17 @@ def register_agent(
 
 @transaction.atomic
 def clone_agent(agent: Agent) -> Agent:
-    """A disabled copy with all skills, under the first free slug of `<slug>-copy`, `<slug>-copy-2` and so on."""
+    """A disabled copy with all that is on its card; its slug is the first free of `<slug>-copy`, `<slug>-copy-2`, …"""
     lock_registration()
-    skills = list(agent.skills.all())
+    parts: list[Skill | AgentExtension | CardNote] = [*agent.skills.all(), *agent.extensions.all(), *agent.notes.all()]
     copy = Agent.objects.get(pk=agent.pk)
-    copy.pk, copy.slug, copy.enabled = None, _free_slug(agent.slug), False
+    copy.pk, copy.slug, copy.enabled, copy.is_root = None, _free_slug(agent.slug), False, False
     copy._state.adding = True
     copy.save()
-    for skill in skills:
-        skill.pk, skill.agent = None, copy
-        skill._state.adding = True
-        skill.save()
+    for part in parts:
+        part.pk, part.agent = None, copy
+        part._state.adding = True
+        part.save()
     return copy
 
 

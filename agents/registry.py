@@ -94,20 +94,20 @@ class Registry:
 
     def _read(self) -> Snapshot:
         with transaction.atomic():
-            agents = list(Agent.objects.prefetch_related("skills").order_by("slug"))
+            agents = list(Agent.objects.prefetch_related("skills", "extensions", "notes").order_by("slug"))
             keys = list(ApiKey.objects.filter(enabled=True))
         entries = [entry for agent in agents if (entry := self._readable_entry(agent)) is not None]
         return Snapshot(
             enabled={entry.slug: entry for entry in entries if entry.enabled},
             by_id={entry.id: entry for entry in entries},
-            keys={key.digest: KeyEntry(key.pk, key.owner, key.expires_at) for key in keys},
+            keys={key.digest: KeyEntry(key.pk, key.owner, key.expires_at, frozenset(key.groups)) for key in keys},
         )
 
     def _readable_entry(self, row: Agent) -> AgentEntry | None:
         """The row's entry; None, and a line in the log, for one that only SQL can have written: the others go on."""
         try:
             return self._entry(row)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, KeyError):
             logger.exception("Agent %s cannot be read and is left out", row.slug)
             return None
 
@@ -115,6 +115,6 @@ class Registry:
         """The row's entry; the one held now where nothing changed, so that what others cache with it stays valid."""
         held = self._snapshot.by_id.get(row.pk)
         if held is not None and held.slot.serves(row.kind, row.executor):
-            entry = AgentEntry.of(row, list(row.skills.all()), held.slot)
+            entry = AgentEntry.of(row, held.slot)
             return held if held == entry else entry
-        return AgentEntry.of(row, list(row.skills.all()), RuntimeSlot(row.slug, row.kind, row.executor))
+        return AgentEntry.of(row, RuntimeSlot(row.slug, row.kind, row.executor))

@@ -58,6 +58,7 @@ class TestRegister:
             *("--icon-url", "https://e.test/i", "--provider", "Acme", "--provider-url", "https://e.test"),
             *("--timeout", "60", "--cancel-grace", "2", "--max-request-bytes", "2048"),
             *("--no-streaming", "--no-push", "--no-idempotent", "--no-enabled"),
+            *("--versions", "1.0", "--extended-card", "--no-sign-card", "--root"),
             *("--input-mode", "text/plain", "--input-mode", "image/*", "--output-mode", "application/json"),
             *("--skill", "ask:Ask me:Answers: all of them", "--skill", "just-id", "--skill", "named:Named"),
         )
@@ -86,6 +87,10 @@ class TestRegister:
             "open": True,
             "shared_history": True,
             "idempotent_sends": False,
+            "versions": "1.0",
+            "extended_card": True,
+            "sign_card": False,
+            "is_root": True,
             "created_at": agent.created_at,
             "updated_at": agent.updated_at,
         }

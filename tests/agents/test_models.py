@@ -40,6 +40,22 @@ def test_good_slug(slug: str) -> None:
     assert make_agent(slug).slug == slug
 
 
+def test_one_agent_is_at_the_host_root() -> None:
+    root = make_agent("first", is_root=True)
+    with pytest.raises(ValidationError) as caught:
+        make_agent("second", is_root=True)
+    assert caught.value.message_dict == {"is_root": ["The agent first is there. Only one can be."]}
+    assert [agent.slug for agent in Agent.objects.all()] == ["first"]
+    root.full_clean()
+    make_agent("second")
+    with pytest.raises(IntegrityError, match="agents_one_root"), transaction.atomic():
+        Agent.objects.update(is_root=True)
+
+
+def test_versions_are_those_of_the_list() -> None:
+    assert errors_of(versions="2.0") == {"versions": ["Value '2.0' is not a valid choice."]}
+
+
 @pytest.mark.spec("4.4.1")
 @pytest.mark.parametrize("field", ["name", "description", "version"])
 def test_card_texts_are_not_blank(field: str) -> None:
@@ -178,7 +194,9 @@ def test_update_that_fails_changes_nothing() -> None:
 
 
 def test_clone() -> None:
-    agent = make_agent("a" * 60, open=True)
+    agent = make_agent("a" * 60, open=True, is_root=True)
+    agent.extensions.create(uri="urn:x", params={"a": 1})
+    agent.notes.create(text="Note", groups=["staff"])
     skill = Skill.objects.get()
     copies = [clone_agent(agent) for _ in range(2)]
     assert [copy.slug for copy in copies] == ["a" * 58 + "-copy", "a" * 56 + "-copy-2"]
@@ -187,6 +205,9 @@ def test_clone() -> None:
         copied = copy.skills.get()
         assert (copy.enabled, copy.open, copy.executor) == (False, True, "echo")
         assert (copied.skill_id, copied.tags, copied.pk != skill.pk) == (skill.skill_id, skill.tags, True)
+        assert list(copy.extensions.values_list("uri", "params")) == [("urn:x", {"a": 1})]
+        assert list(copy.notes.values_list("text", "groups")) == [("Note", ["staff"])]
+        assert not copy.is_root
     agent.refresh_from_db()
     assert agent.enabled
     assert agent.skills.get() == skill
@@ -201,6 +222,10 @@ class TestUpdatedAt:
             "UPDATE agents_agent SET name = 'x'",
             "UPDATE agents_skill SET name = 'x'",
             "DELETE FROM agents_skill",
+            "INSERT INTO agents_agentextension (agent_id, position, uri, description, required, params) "
+            "SELECT id, 0, 'urn:x', '', false, '{}' FROM agents_agent",
+            "INSERT INTO agents_signingkey (kid, algorithm, state, private_key, public_jwk, created_at) "
+            "VALUES ('k', 'ES256', 'active', '', '{}', now())",
         ],
     )
     def test_moves(self, sql: str) -> None:

@@ -236,10 +236,16 @@ class TestChanges:
         "sql",
         [
             "INSERT INTO agents_skill (agent_id, position, skill_id, name, description, tags, examples, input_modes, "
-            "output_modes) SELECT id, 1, 'x', 'n', 'd', '[\"t\"]', '[]', '[]', '[]' FROM agents_agent",
+            "output_modes, groups) SELECT id, 1, 'x', 'n', 'd', '[\"t\"]', '[]', '[]', '[]', '[]' FROM agents_agent",
             "UPDATE agents_agent SET enabled = false",
             "UPDATE agents_skill SET name = 'x'",
             "DELETE FROM agents_skill",
+            "INSERT INTO agents_agentextension (agent_id, position, uri, description, required, params) "
+            "SELECT id, 0, 'urn:x', '', false, '{}' FROM agents_agent",
+            "INSERT INTO agents_cardnote (agent_id, position, text, groups) SELECT id, 0, 't', '[]' FROM agents_agent",
+            "INSERT INTO agents_signingkey (kid, algorithm, state, private_key, public_jwk, created_at) "
+            "VALUES ('k', 'ES256', 'active', '', '{}', now())",
+            "UPDATE agents_apikey SET groups = '[\"staff\"]'",
             "UPDATE agents_apikey SET enabled = false",
             "DELETE FROM agents_apikey",
             "TRUNCATE agents_apikey",

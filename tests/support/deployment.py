@@ -155,8 +155,8 @@ class Deployment:
         rows = [(owner, owner, shown_part(key), hash_key(key)) for key, owner in keys.items()]
         with self._connection.cursor() as cursor:
             cursor.executemany(
-                "INSERT INTO agents_apikey (name, owner, prefix, digest, enabled, created_at)"
-                " VALUES (%s, %s, %s, %s, true, now())",
+                "INSERT INTO agents_apikey (name, owner, groups, prefix, digest, enabled, created_at)"
+                " VALUES (%s, %s, '[]', %s, %s, true, now())",
                 rows,
             )
 

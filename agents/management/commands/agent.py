@@ -26,12 +26,19 @@ NUMBERS = {
     "--cancel-grace": ("cancel_grace_seconds", "seconds that a cancelled run has to end by itself (5)"),
     "--max-request-bytes": ("max_request_bytes", "largest request body in bytes (8388608)"),
 }
+CHOICES = {
+    "--execution": ("execution", Agent.Execution.values, "where it runs (web)"),
+    "--versions": ("versions", Agent.Versions.values, "versions of A2A that it is served in (both)"),
+}
 SWITCHES = {
     "--streaming": ("streaming", "callers may stream (on)"),
     "--push": ("push_notifications", "callers may register webhooks (on)"),
     "--idempotent": ("idempotent_sends", "the same messageId sent twice gives one task (on)"),
     "--open": ("open", "anonymous callers are served, and share one history unless --no-shared-history (off)"),
     "--shared-history": ("shared_history", "anonymous callers share one history"),
+    "--extended-card": ("extended_card", "callers with a key may get a card with more on it (off)"),
+    "--sign-card": ("sign_card", "cards are signed when the host has a signing key (on)"),
+    "--root": ("is_root", "the agent also answers at the host's own address (off)"),
     "--enabled": ("enabled", "whether the agent is there for callers (on)"),
 }
 MODES = {
@@ -95,7 +102,8 @@ def add_register_arguments(parser: CommandParser) -> None:
     code = parser.add_mutually_exclusive_group()
     code.add_argument("--executor", metavar="PKG.MOD.CLASS", help="dotted path of an a2a-sdk AgentExecutor")
     code.add_argument("--simulator", metavar="NAME", help="a simulator, such as echo, instead of an executor")
-    parser.add_argument("--execution", choices=Agent.Execution.values, help="where it runs (web)")
+    for option, (field, choices, text) in CHOICES.items():
+        parser.add_argument(option, dest=field, choices=choices, help=text)
     parser.add_argument(
         "--skill",
         action="append",
@@ -114,8 +122,8 @@ def add_register_arguments(parser: CommandParser) -> None:
 
 def read_values(options: dict[str, Any]) -> dict[str, Any]:
     """The fields that the command line names."""
-    named = [field for table in (TEXTS, NUMBERS, SWITCHES, MODES) for field, _ in table.values()]
-    values = {name: options[name] for name in [*named, "execution"] if options[name] is not None}
+    named = [row[0] for table in (TEXTS, NUMBERS, CHOICES, SWITCHES, MODES) for row in table.values()]
+    values = {name: options[name] for name in named if options[name] is not None}
     if "open" in values:
         values.setdefault("shared_history", values["open"])
     if options["executor"] is not None:

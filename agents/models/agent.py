@@ -1,24 +1,17 @@
-"""Agents that the host serves, and the keys of those who may call them.
-
-`full_clean` of an agent and its skills holds the rules of §4.4.1: what passes it makes a valid card. Rows are saved by
-`registration` and the admin only, which both call it. Triggers announce every change to all processes (`registry`).
-"""
+"""Agents that the host serves."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator, URLValidator
 from django.db import models
-from django.utils import timezone
 
-from agents.keys import ANONYMOUS, hash_key, new_key, shown_part
 from agents.runtimes import factory
 from agents.runtimes.errors import ExecutorError
-from agents.validators import validate_media_types, validate_not_blank, validate_texts
+from agents.validators import validate_media_types, validate_not_blank
 
 SLUG_MAX = 63
 WEB_URL = URLValidator(schemes=["http", "https"])
@@ -39,6 +32,11 @@ class Agent(models.Model):
     class Execution(models.TextChoices):
         WEB = "web", "Web process"
         WORKER = "worker", "Celery worker"
+
+    class Versions(models.TextChoices):
+        BOTH = "both", "1.0 and 0.3, in one card"
+        V1_0 = "1.0", "1.0 only"
+        V0_3 = "0.3", "0.3 only"
 
     slug = models.CharField(
         max_length=SLUG_MAX,
@@ -83,7 +81,27 @@ class Agent(models.Model):
         default=True, help_text="Callers may stream (SendStreamingMessage, SubscribeToTask)."
     )
     push_notifications = models.BooleanField(
-        default=True, help_text="Webhooks for changes of a task. The card says so once the host delivers them: it does not yet."
+        default=True,
+        help_text="Webhooks for changes of a task. The card says so once the host delivers them: it does not yet.",
+    )
+
+    versions = models.CharField(
+        max_length=10,
+        choices=Versions.choices,
+        default=Versions.BOTH,
+        help_text="Versions of A2A that the agent is served in. A request in another one is refused.",
+    )
+    extended_card = models.BooleanField(
+        default=False,
+        help_text="Callers with a key may get a card that also has the notes below and the skills of their groups.",
+    )
+    sign_card = models.BooleanField(
+        default=True, help_text="Sign the cards with the host's active signing key, if there is one."
+    )
+    is_root = models.BooleanField(
+        "at the host root",
+        default=False,
+        help_text="The agent also answers at the host's own address, without /agents/SLUG. One agent at most.",
     )
 
     # What runs
@@ -133,6 +151,9 @@ class Agent(models.Model):
 
     class Meta:
         ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["is_root"], condition=models.Q(is_root=True), name="agents_one_root")
+        ]
 
     def __str__(self) -> str:
         return self.slug
@@ -149,6 +170,8 @@ class Agent(models.Model):
             errors |= self._executor_errors()
         if not {"provider_organization", "provider_url"} & (excluded | errors.keys()):
             errors |= self._provider_errors()
+        if "is_root" not in excluded:
+            errors |= self._root_errors()
         if errors:
             raise ValidationError(errors)
 
@@ -166,98 +189,9 @@ class Agent(models.Model):
         missing = "provider_url" if self.provider_organization else "provider_organization"
         return {missing: [ValidationError("A provider needs both, an organization and a URL.")]}
 
-
-class Skill(models.Model):
-    """One skill on an agent's card (§4.4.5)."""
-
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="skills")
-    position = models.PositiveIntegerField(default=0, help_text="Order on the card, smallest first.")
-    skill_id = models.CharField(
-        "id", max_length=100, validators=[validate_not_blank], help_text="Unique in this agent, such as order-status."
-    )
-    name = models.CharField(max_length=200, validators=[validate_not_blank])
-    description = models.TextField(validators=[validate_not_blank])
-    tags = models.JSONField(default=list, validators=[validate_texts], help_text="Keywords, at least one.")
-    examples = models.JSONField(
-        default=list, blank=True, validators=[validate_texts], help_text="Messages that this skill answers."
-    )
-    input_modes = models.JSONField(
-        default=list,
-        blank=True,
-        validators=[validate_media_types],
-        help_text="Media types instead of the agent's. The agent takes what any of its skills takes.",
-    )
-    output_modes = models.JSONField(
-        default=list, blank=True, validators=[validate_media_types], help_text="Media types instead of the agent's."
-    )
-
-    class Meta:
-        ordering = ["position", "id"]
-        constraints = [models.UniqueConstraint(fields=["agent", "skill_id"], name="agents_skill_once")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class ApiKey(models.Model):
-    """A caller's key. Only its SHA-256 is kept; the key itself is shown once, when it is made."""
-
-    name = models.CharField(
-        max_length=100, unique=True, validators=[validate_not_blank], help_text="What you call this key."
-    )
-    owner = models.CharField(
-        max_length=100,
-        blank=True,
-        help_text="The principal that this key speaks for; the name of the key if you leave it empty. Keys with one "
-        "owner see the same tasks.",
-    )
-    prefix = models.CharField(max_length=16, editable=False)
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-    enabled = models.BooleanField(default=True, help_text="A disabled key is refused.")
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="Refused from then on. Empty: never.")
-    last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ["name"]
-        verbose_name = "API key"
-        constraints = [
-            models.CheckConstraint(
-                name="agents_apikey_not_anonymous",
-                condition=~models.Q(owner__in=["", ANONYMOUS]),
-                violation_error_message="An API key needs an owner other than anonymous.",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"
-
-    def clean(self) -> None:
-        """The owner of a key is somebody: the tasks of anonymous callers are nobody's."""
-        self.owner = self.owner.strip() or self.name.strip()
-        if self.owner.lower() == ANONYMOUS:
-            raise ValidationError({"owner": "The owner anonymous is reserved for callers without a key."})
-
-    @classmethod
-    def issue(cls, name: str, owner: str = "", expires_at: datetime | None = None, key: str = "") -> tuple[ApiKey, str]:
-        """Make and store a key; returns the row and the key, which cannot be read again.
-
-        Raises ValidationError, naming the field, for a name that is taken and an owner that is reserved.
-        """
-        row = cls(name=name, owner=owner, expires_at=expires_at)
-        key = row.give(key)
-        row.full_clean()
-        row.save()
-        return row, key
-
-    def give(self, key: str = "") -> str:
-        """Give an unsaved row its key, a new one unless `key` is one; returns it."""
-        key = key or new_key()
-        self.prefix = shown_part(key)
-        self.digest = hash_key(key)
-        return key
-
-    @property
-    def usable(self) -> bool:
-        """Whether a call with this key is served now."""
-        return self.enabled and (self.expires_at is None or self.expires_at > timezone.now())
+    def _root_errors(self) -> dict[str, Any]:
+        """The host has one root."""
+        other = Agent.objects.filter(is_root=True).exclude(pk=self.pk).first() if self.is_root else None
+        if other is None:
+            return {}
+        return {"is_root": [ValidationError(f"The agent {other.slug} is there. Only one can be.")]}
