@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from a2a_host.services.layout import Layout
 from a2a_host.unfold import UNFOLD as UNFOLD
+from agents.outbound.allowed import Allowed, read_allowed
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -27,6 +28,11 @@ def _port(name: str, default: int) -> int:
     if not value.isdecimal() or not 0 < int(value) < 65536:
         raise ImproperlyConfigured(f"{name} must be a number from 1 to 65535, got {value}")
     return int(value)
+
+
+def _port_or_off(name: str, default: int) -> int:
+    """0 when it is turned off, by 0 or an empty value."""
+    return 0 if env.str(name, default=str(default)) in ("", "0") else _port(name, default)
 
 
 def _seconds(name: str, default: float) -> float:
@@ -50,7 +56,14 @@ def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipa
 # --- where it runs -------------------------------------------------------------------------
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = _port("PORT", 8000)
-GRPC_PORT = _port("GRPC_PORT", 50051)
+GRPC_PORT = _port_or_off("GRPC_PORT", 50051)
+GRPC_TLS_CERT = env.str("GRPC_TLS_CERT", default="")
+GRPC_TLS_KEY = env.str("GRPC_TLS_KEY", default="")
+if bool(GRPC_TLS_CERT) != bool(GRPC_TLS_KEY):
+    raise ImproperlyConfigured("GRPC_TLS_CERT and GRPC_TLS_KEY are PEM files that belong together: set both or none")
+for _name, _file in (("GRPC_TLS_CERT", GRPC_TLS_CERT), ("GRPC_TLS_KEY", GRPC_TLS_KEY)):
+    if _file and not Path(_file).is_file():
+        raise ImproperlyConfigured(f"{_name} is not a file: {_file}")
 DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / ".data").resolve()
 LAYOUT = Layout(DATA_DIR)
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
@@ -64,6 +77,17 @@ if AGENTS_DIR:
         raise ImproperlyConfigured(f"AGENTS_DIR is not a folder: {AGENTS_DIR}")
     if AGENTS_DIR not in sys.path:
         sys.path.append(AGENTS_DIR)
+
+
+def _outbound_allow() -> list[Allowed]:
+    try:
+        return read_allowed(env.list("OUTBOUND_ALLOW", default=[]))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"OUTBOUND_ALLOW: {error}") from error
+
+
+# Where requests may go besides public addresses: hosts, host:port, networks.
+OUTBOUND_ALLOW = _outbound_allow()
 
 # An idle stream says this often that it lives: proxies cut what is silent for half a minute.
 KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)

@@ -1,0 +1,1 @@
+"""Requests to addresses that callers chose: `rules` says which may be called, `client` calls them."""

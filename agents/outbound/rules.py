@@ -1,0 +1,183 @@
+"""Which URLs the host may call: public addresses, and what the operator lists in OUTBOUND_ALLOW (§13.2).
+
+A URL is read by the library that will send the request, so that nobody can mean one host and have another one checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+import httpx
+from django.conf import settings
+
+from agents.outbound.allowed import Address, Allowed
+
+URL_MAX = 2048
+RESOLVE_SECONDS = 5.0
+
+_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_][a-z0-9_-]{0,62}\.)*[a-z0-9_][a-z0-9_-]{0,62}")
+_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")  # what every resolver reads as an IPv4 address
+_UNICAST = IPv6Network("2000::/3")
+_6TO4 = IPv6Network("2002::/16")
+_NAT64 = IPv6Network("64:ff9b::/96")
+# What some versions of Python count as public: protocol assignments, relays, examples (RFC 6890 and later).
+# And a metadata service at a public address; the others are link-local or private.
+_NEVER = [
+    ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20", "100.64.0.0/10", "168.63.129.16/32")
+]
+
+
+class OutboundError(Exception):
+    """A request could not be made. The message is short and may be shown to the caller who gave the URL."""
+
+
+class ForbiddenUrlError(OutboundError):
+    """The URL may not be called, today or ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a URL leads: `host` as a name in lower case or an address as text."""
+
+    url: httpx.URL
+    host: str
+    port: int
+
+
+class OutboundRules:
+    """Checks URLs and addresses; `allow` holds the exceptions."""
+
+    def __init__(self, allow: Sequence[Allowed]) -> None:
+        self._allow = tuple(allow)
+        self._resolver = ThreadPoolExecutor(8, thread_name_prefix="resolver")
+
+    @classmethod
+    def from_settings(cls) -> OutboundRules:
+        """With the exceptions of OUTBOUND_ALLOW."""
+        return cls(settings.OUTBOUND_ALLOW)
+
+    async def check(self, url: str) -> None:
+        """Raises ForbiddenUrlError for a URL that may not be called.
+
+        A name that cannot be resolved now is taken: the addresses are checked again when they are dialled.
+        """
+        target = read_url(url)
+        try:
+            await self.addresses(target.host, target.port)
+        except ForbiddenUrlError:
+            raise
+        except OutboundError:
+            return
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, all of which may be dialled. Raises ForbiddenUrlError if one may not.
+
+        Raises OutboundError if there is none within RESOLVE_SECONDS.
+        """
+        host = normal_host(host)
+        literal = _literal(host)
+        found = [literal] if literal is not None else await self._resolve(host, port)
+        for address in found:
+            if not self.permits(host, port, address):
+                raise ForbiddenUrlError("must not lead to a private, local or reserved address")
+        return [str(address) for address in found]
+
+    def permits(self, host: str, port: int, address: Address) -> bool:
+        """Whether `address`, which `host` resolved to, may be dialled at this port."""
+        return is_public(address) or any(entry.covers(host, port, address) for entry in self._allow)
+
+    async def _resolve(self, host: str, port: int) -> list[Address]:
+        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 §6.3, whatever a name server says
+            return [IPv4Address("127.0.0.1")]
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = await loop.run_in_executor(self._resolver, _look_up, host, port)
+        except TimeoutError:
+            raise OutboundError("the host name could not be resolved in time") from None
+        except (OSError, UnicodeError):
+            raise OutboundError("the host name cannot be resolved") from None
+        return found
+
+
+def read_url(url: str) -> Target:
+    """Where a URL leads. Raises ForbiddenUrlError for anything but a plain http or https URL."""
+    if len(url) > URL_MAX:
+        raise ForbiddenUrlError(f"must have at most {URL_MAX} characters")
+    if any(c.isspace() or c == "\\" for c in url):
+        raise ForbiddenUrlError("must not hold spaces or backslashes")
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        raise ForbiddenUrlError("is not a URL") from None
+    if parsed.scheme not in _PORTS:
+        raise ForbiddenUrlError("must be an http or https URL")
+    if parsed.userinfo:
+        raise ForbiddenUrlError("must not hold a user name or password")
+    host = normal_host(parsed.raw_host.decode("ascii"))
+    if _literal(host) is None and not _NAME.fullmatch(host):
+        raise ForbiddenUrlError("has no valid host name")
+    port = _PORTS[parsed.scheme] if parsed.port is None else parsed.port
+    if not 0 < port < 65536:
+        raise ForbiddenUrlError("has no valid port")
+    return Target(parsed, host, port)
+
+
+def normal_host(host: str) -> str:
+    """A host without the dot of a fully qualified name, in lower case."""
+    return host.lower().removesuffix(".")
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is somebody else's on the Internet, also when it wraps an IPv4 address."""
+    if isinstance(address, IPv6Address):
+        inner = _inner(address)
+        if inner is not None:
+            return is_public(inner)
+        if address not in _UNICAST or address.scope_id:
+            return False
+    if address.is_multicast or address.is_reserved or address.is_unspecified or any(address in n for n in _NEVER):
+        return False
+    return address.is_global
+
+
+def _inner(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that packets to this one end at: mapped, 6to4, NAT64."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address in _6TO4:
+        return address.sixtofour
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def _literal(host: str) -> Address | None:
+    """The address that a host is a spelling of, such as 127.1, 0x7f000001, 017700000001; None for a name.
+
+    Raises ForbiddenUrlError for numbers that are no address.
+    """
+    try:
+        return ip_address(host)
+    except ValueError:
+        pass
+    if ":" not in host and _NUMBER.fullmatch(host):
+        try:
+            return IPv4Address(socket.inet_aton(host))
+        except OSError:
+            raise ForbiddenUrlError("has no valid host name") from None
+    return None
+
+
+def _look_up(host: str, port: int) -> list[Address]:
+    found: Iterable[tuple[object, ...]] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [ip_address(entry[4][0]) for entry in found]  # type: ignore[index]
+    return list(dict.fromkeys(addresses))
