@@ -13,7 +13,7 @@ async def serve_lifespan(scope: Any, receive: Any, send: Any) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            _spare_the_collector()
+            spare_the_collector()
             await get_host()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
@@ -22,7 +22,7 @@ async def serve_lifespan(scope: Any, receive: Any, send: Any) -> None:
             return
 
 
-def _spare_the_collector() -> None:
+def spare_the_collector() -> None:
     """What is loaded now stays: no collection need look at it again, and requests leave few cycles behind."""
     gc.collect()
     gc.freeze()

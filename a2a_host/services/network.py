@@ -7,6 +7,8 @@ import http.client
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from a2a_host.services.errors import ServiceError
 
@@ -18,29 +20,55 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises ServiceError when it is taken or not to be had.
     """
-    try:
-        return _bind(host, port)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ServiceError(
-                f"port {port} of {host} is taken: choose another one, such as PORT={port + 1}"
-            ) from error
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
-        raise ServiceError(f"cannot listen on port {port} of {host}: {reason}") from error
+    with _explained(host, port, "PORT"):
+        listener = _bind(host, port)
+        listener.listen(_BACKLOG)
+    return listener
+
+
+def reserve(host: str, port: int) -> socket.socket:
+    """Take the address for a process of this user that listens on it with SO_REUSEPORT; keep the socket as long.
+
+    For servers that make their own sockets, as gRPC does. Raises ServiceError when it is taken or not to be had.
+    """
+    with _explained(host, port, "GRPC_PORT"):
+        holder = _bind(host, port)
+    # Bound alone, and only now shared: a second host that tries the same finds the address taken.
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return holder
 
 
 def _bind(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
-    listener = socket.socket(family, kind, protocol)
+    bound = socket.socket(family, kind, protocol)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
     except OSError:
-        listener.close()
+        bound.close()
         raise
-    return listener
+    return bound
+
+
+@contextmanager
+def _explained(host: str, port: int, setting: str) -> Iterator[None]:
+    """An OSError inside as a ServiceError that names the setting."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ServiceError(
+                f"port {port} of {host} is taken: choose another one, such as {setting}={port + 1}"
+            ) from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+        raise ServiceError(f"cannot listen on port {port} of {host}: {reason}") from error
+
+
+def address_of(host: str, port: int) -> str:
+    """`host:port` as gRPC reads it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def local_address(host: str) -> str:
@@ -72,3 +100,12 @@ def is_healthy(host: str, port: int, timeout: float) -> bool:
         return False
     finally:
         connection.close()
+
+
+def accepts(host: str, port: int, timeout: float) -> bool:
+    """Whether a server takes a connection within `timeout` seconds."""
+    try:
+        socket.create_connection((local_address(host).strip("[]"), port), timeout).close()
+    except OSError:
+        return False
+    return True

@@ -74,6 +74,11 @@ class TaskStream:
         """Read no more."""
         self._follower.close()
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the host stops before the task is where the stream ends."""
+        return self._follower.ended and self._state not in self._ends_at
+
     def _take(self, events: list[Event]) -> None:
         if not events:
             self._waited()

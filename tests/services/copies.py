@@ -68,10 +68,12 @@ class Copy:
     def __init__(self, data_dir: Path, command: list[str] | None = None, **environment: str) -> None:
         self.data_dir = data_dir
         self.port = free_port()
+        self.grpc_port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         ours = ("SECRET_KEY", "ENCRYPTION_KEYS", "DJANGO_SETTINGS_MODULE", "DATA_DIR")
         clean = {name: value for name, value in os.environ.items() if name not in ours}
-        self.environment = clean | {"DATA_DIR": str(data_dir), "PORT": str(self.port)} | environment
+        self.environment = clean | {"DATA_DIR": str(data_dir), "PORT": str(self.port)}
+        self.environment |= {"GRPC_PORT": str(self.grpc_port)} | environment
         self._output = data_dir.with_name(f"{data_dir.name}.out")
         self._command = command or [sys.executable, "manage.py", "up"]
         self.start()

@@ -26,7 +26,7 @@ def empty_database(postgres: str) -> Iterator[str]:
 def test_nothing_embedded_is_started(start: Callable[..., Copy], empty_database: str, broker: str) -> None:
     copy = start(DATABASE_URL=empty_database, BROKER_URL=f"{broker}?virtual_host=15").wait_ready()
     assert copy.lines[:2] == ["Using the PostgreSQL of DATABASE_URL", "Using the broker of BROKER_URL"]
-    assert sorted(copy.pids()) == ["web", "worker"]
+    assert sorted(copy.pids()) == ["grpc", "web", "worker"]
     assert not (copy.data_dir / "postgres").exists()
     task = send(copy, "steps-worker", "steps 1 1")["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from a2a_host.management.commands.up import curl_line
 from a2a_host.services.errors import ServiceError
 from a2a_host.services.layout import Layout
-from a2a_host.services.network import is_healthy, is_loopback, listen, local_address
+from a2a_host.services.network import accepts, address_of, is_healthy, is_loopback, listen, local_address, reserve
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,25 @@ def test_an_address_is_listened_on_once() -> None:
             pass
     assert str(caught.value) == f"port {port} of 127.0.0.1 is taken: choose another one, such as PORT={port + 1}"
     listen("127.0.0.1", port).close()
+
+
+def test_a_reserved_address_is_for_those_who_share_it() -> None:
+    with reserve("127.0.0.1", 0) as holder:
+        port = holder.getsockname()[1]
+        assert not accepts("127.0.0.1", port, timeout=0.5)
+        for taker in (reserve, listen):
+            with pytest.raises(ServiceError, match=f"^port {port} of 127.0.0.1 is taken: choose another one, such as "):
+                taker("127.0.0.1", port)
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            server.bind(("127.0.0.1", port))
+            server.listen()
+            assert accepts("127.0.0.1", port, timeout=5)
+    reserve("127.0.0.1", port).close()
+
+
+def test_an_address_is_written_as_grpc_reads_it() -> None:
+    assert [address_of(host, 50051) for host in ("::1", "127.0.0.1")] == ["[::1]:50051", "127.0.0.1:50051"]
 
 
 def test_an_address_of_another_machine_is_one_line() -> None:

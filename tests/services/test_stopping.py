@@ -36,7 +36,7 @@ def test_sigterm_ends_all_and_the_next_start_has_everything(start: Callable[...,
     with httpx.stream("GET", f"{copy.url}/healthz") as _:
         send_hold(copy)
         members = family(copy.process.pid)
-        assert len(members) >= 6  # Itself, PostgreSQL, Valkey, web, worker, beat.
+        assert len(members) >= 7  # Itself, PostgreSQL, Valkey, web, worker, gRPC, beat.
         began = time.monotonic()
         copy.process.send_signal(signal.SIGTERM)
         assert copy.wait_end(10) == 0

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import httpx
 import pytest
+from a2a.types import a2a_pb2, a2a_pb2_grpc
 from django.conf import settings
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_host.services.layout import Layout
 from a2a_host.services.network import is_healthy
@@ -81,6 +84,19 @@ def test_two_copies_have_nothing_in_common(pair: tuple[Copy, Copy]) -> None:
     assert "result" not in refused
 
 
+@pytest.mark.spec("10.4.1")
+def test_grpc_answers(copy: Copy) -> None:
+    assert copy.lines[-4] == f"gRPC is on 127.0.0.1:{copy.grpc_port}"
+    with grpc.insecure_channel(f"127.0.0.1:{copy.grpc_port}") as channel:
+        health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        assert health.status == health_pb2.HealthCheckResponse.SERVING
+        message = a2a_pb2.Message(message_id="up", role=a2a_pb2.ROLE_USER, parts=[a2a_pb2.Part(text="Hello")])
+        request = a2a_pb2.SendMessageRequest(tenant="echo", message=message)
+        task = a2a_pb2_grpc.A2AServiceStub(channel).SendMessage(request, timeout=30).task
+    assert task.status.state == a2a_pb2.TASK_STATE_COMPLETED
+    assert [part.text for part in task.artifacts[0].parts] == ["Hello"]
+
+
 def test_a_worker_of_its_own_answers(pair: tuple[Copy, Copy]) -> None:
     for copy in pair:
         task = send(copy, "steps-worker", "steps 2 1")["result"]["task"]
@@ -116,7 +132,15 @@ def test_a_taken_port_is_one_line_and_starts_nothing(copy: Copy, start: Callable
     assert [path.name for path in second.data_dir.iterdir()] == ["lock"]
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "valkey", "postgres"])
+def test_a_taken_grpc_port_is_one_line_and_starts_nothing(copy: Copy, start: Callable[..., Copy]) -> None:
+    second = start(GRPC_PORT=str(copy.grpc_port))
+    assert second.wait_end() == 1
+    taken = f"port {copy.grpc_port} of 127.0.0.1 is taken"
+    assert second.lines == [f"a2a-host: {taken}: choose another one, such as GRPC_PORT={copy.grpc_port + 1}"]
+    assert [path.name for path in second.data_dir.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "grpc", "valkey", "postgres"])
 def test_a_service_that_dies_is_started_again(pair: tuple[Copy, Copy], name: str) -> None:
     copy = pair[1]
     before = copy.pids()
@@ -157,4 +181,4 @@ def test_the_database_is_open_to_its_owner_only(copy: Copy) -> None:
     listening = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
     sockets = {os.readlink(fd) for pid in family(copy.process.pid) for fd in Path(f"/proc/{pid}/fd").iterdir()}
     inodes = {line.split()[9] for line in listening.splitlines() if line.split()[3] == "0A"}
-    assert len({inode for inode in inodes if f"socket:[{inode}]" in sockets}) == 1  # The web process's.
+    assert len({inode for inode in inodes if f"socket:[{inode}]" in sockets}) == 2  # HTTP and gRPC.

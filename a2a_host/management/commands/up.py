@@ -7,19 +7,20 @@ import shlex
 import socket
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from a2a_host import web
+from a2a_host import grpc_server, web
 from a2a_host.services.accounts import service_account
 from a2a_host.services.claim import claim, end_leftovers
 from a2a_host.services.errors import ServiceError
 from a2a_host.services.external import check_broker, check_database
 from a2a_host.services.files import Credentials, ensure_encryption_key, ensure_secret_key
-from a2a_host.services.network import is_healthy, is_loopback, listen, local_address
+from a2a_host.services.network import accepts, is_healthy, is_loopback, listen, local_address, reserve
 from a2a_host.services.processes import Service
 from a2a_host.services.supervisor import StopRequested, Supervisor
 
@@ -61,12 +62,12 @@ class Command(BaseCommand):
         started = time.monotonic()
         for name in end_leftovers(settings.LAYOUT):
             self.say(f"Ended {name} of an earlier run")
-        with listen(settings.HOST, settings.PORT) as listener:
+        with listen(settings.HOST, settings.PORT) as listener, _reserved_for_grpc():
             self._start_services(supervisor)
             credentials = self._prepare()
             for service in host_services(listener):
                 supervisor.start(service)
-            self.say("Starting the web process and the worker")
+            self.say("Starting the host's processes")
             self._wait_until_ready(supervisor)
             self.say(f"Logs are in {_shown(settings.LAYOUT.logs)}. Started in {time.monotonic() - started:.1f} s.")
             self._print_ready(credentials)
@@ -109,9 +110,17 @@ class Command(BaseCommand):
             supervisor.check(0.05)
             if time.monotonic() > deadline:
                 raise ServiceError(f"the web process did not answer within {_READY:.0f} s (see {settings.LAYOUT.logs})")
+        # It listens when the host in it has started.
+        while settings.GRPC_PORT and not accepts(settings.HOST, settings.GRPC_PORT, timeout=1.0):
+            supervisor.check(0.05)
+            if time.monotonic() > deadline:
+                raise ServiceError(f"gRPC did not answer within {_READY:.0f} s (see {settings.LAYOUT.logs})")
 
     def _print_ready(self, credentials: Credentials) -> None:
         url = f"http://{local_address(settings.HOST)}:{settings.PORT}"
+        if settings.GRPC_PORT:
+            secured = " with TLS" if settings.GRPC_TLS_CERT else ""
+            self.say(f"gRPC is on {local_address(settings.HOST)}:{settings.GRPC_PORT}{secured}")
         self.say(f"Ready: {url}/")
         if credentials.admin_password is None:
             self.say(f"Admin: user {credentials.admin_username} was there before, with the password it had")
@@ -144,7 +153,19 @@ def host_services(listener: socket.socket) -> list[Service]:
         environment=environment,
         folder=folder,
     )
-    return [web_service, worker]
+    grpc_service = Service(
+        name="grpc",
+        command=[python, "-m", grpc_server.__name__],
+        log=logs / "grpc.log",
+        environment=environment,
+        folder=folder,
+    )
+    return [web_service, worker, *([grpc_service] if settings.GRPC_PORT else [])]
+
+
+def _reserved_for_grpc() -> AbstractContextManager[object]:
+    """Holds the port of the gRPC process, which makes its own socket."""
+    return reserve(settings.HOST, settings.GRPC_PORT) if settings.GRPC_PORT else nullcontext()
 
 
 def _shown(path: Path) -> str:

@@ -1,0 +1,50 @@
+"""What a gRPC call says beside its message (§10.2): service parameters, and which agent it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from a2a_host.bindings.service_parameters import ServiceParameters
+from agents.registry import AgentEntry, Registry
+from protocol.errors import AgentNotFoundError, VersionNotSupportedError
+
+AGENT = "a2a-agent"
+"""The metadata key that names an agent by its slug."""
+
+_WANTED = {
+    "authorization": "authorization",
+    "x-api-key": "api_key",
+    "a2a-version": "version",
+    "a2a-extensions": "extensions",
+}
+
+
+def read_metadata(metadata: Iterable[Any] | None) -> tuple[ServiceParameters, str]:
+    """The service parameters, and the agent that the metadata names or "".
+
+    Values of a repeated key are joined by commas, as HTTP joins header lines.
+    """
+    found, agent = ServiceParameters(), ""
+    for name, value in metadata or ():
+        attribute = _WANTED.get(name)
+        if attribute is not None and isinstance(value, str):
+            earlier = getattr(found, attribute)
+            setattr(found, attribute, value if earlier in ("", value) else f"{earlier}, {value}")
+        elif name == AGENT and isinstance(value, str):
+            agent = value
+    return found, agent
+
+
+def choose_agent(registry: Registry, tenant: str, named: str) -> AgentEntry:
+    """The agent that a call is for: its `tenant`, else what its metadata names. Raises AgentNotFoundError."""
+    slug = tenant or named
+    if not slug:
+        raise AgentNotFoundError(slug)
+    return registry.get(slug)
+
+
+def check_version(parameters: ServiceParameters, version: str) -> None:
+    """A call without a version is in that of its service. Raises VersionNotSupportedError for any other."""
+    if parameters.served_version() not in (None, version):
+        raise VersionNotSupportedError(parameters.version, (version,))

@@ -1,0 +1,49 @@
+"""The gRPC process: the host as a gRPC server, ended by SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import uvloop
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
+
+_GRACE = 5.0  # seconds for open calls
+
+
+async def serve() -> None:
+    """Serve until SIGTERM or SIGINT; then open calls have 5 s."""
+    from django.conf import settings
+
+    from a2a_host.bindings.grpc.server import listen, make_server
+    from a2a_host.lifespan import spare_the_collector
+    from a2a_host.services.network import address_of
+    from tasks_app.process import end_runs, get_host, stop_host
+
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    spare_the_collector()
+    host = await get_host()
+    server, health = await make_server(host)
+    listen(server, address_of(settings.HOST, settings.GRPC_PORT))
+    await server.start()
+    await stopping.wait()
+    await health.enter_graceful_shutdown()
+    # Callers who wait hear how their tasks ended while their connections are still there.
+    await asyncio.gather(server.stop(_GRACE), end_runs())
+    await stop_host()
+
+
+def main() -> None:
+    """Set Django up and serve."""
+    import django
+
+    django.setup()
+    uvloop.run(serve())
+
+
+if __name__ == "__main__":
+    main()
