@@ -41,16 +41,20 @@ def decode(kind: type[T], data: bytes | Raw | None, path: Mapping[str, str] | No
     `Raw` fields of the result are views of `data`. Raises ParseError or InvalidParamsError, whose fields are relative
     to the struct: `message.parts[0]`.
     """
-    if path is None and data is not None and (fast := _fast.get(kind)) is not None:
-        decoder, plain = fast
-        try:
-            request = decoder.decode(data)
-        except (DecodeError, RecursionError):
-            pass  # The tolerant reader accepts it, or knows what is wrong.
-        else:
-            if plain(request, data):
-                return request  # type: ignore[no-any-return]
-    return protojson.read(kind, data or b"", path)
+    plain = decode_plain(kind, data) if path is None else None
+    return protojson.read(kind, data or b"", path) if plain is None else plain
+
+
+def decode_plain(kind: type[T], data: bytes | Raw | None) -> T | None:
+    """The struct if its JSON is in the usual spelling and fine as it stands; None says nothing of it."""
+    if data is None or (fast := _fast.get(kind)) is None:
+        return None
+    decoder, plain = fast
+    try:
+        request: T = decoder.decode(data)
+    except (DecodeError, RecursionError):
+        return None  # The tolerant reader accepts it, or knows what is wrong.
+    return request if plain(request, data) else None
 
 
 def load(kind: type[T], stored: bytes | str) -> T:

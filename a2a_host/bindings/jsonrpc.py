@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from a2a_host.bindings.draft_stream import DraftFrames
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
 from a2a_host.bindings.methods import find_method
@@ -15,6 +16,8 @@ from a2a_host.bindings.service_parameters import ServiceParameters, read_service
 from a2a_host.bindings.sse import EventStream, Frames
 from agents.registry import AgentEntry
 from protocol import jsonrpc
+from protocol.dialects.drafts import Draft, read_request
+from protocol.dialects.v1 import V1_0
 from protocol.errors import (
     A2AError,
     EnvelopeError,
@@ -135,5 +138,8 @@ async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes 
     with counted(call, operation.name):
         if operation.check is not None:
             operation.check(call.entry)
-        request = dialect.read(operation.request, envelope.params or _EMPTY)
-        return await perform_operation(call, dialect, operation, request)
+        request, spoken = read_request(dialect, operation.request, envelope.params or _EMPTY)
+        answer = await perform_operation(call, spoken, operation, request)
+    if isinstance(answer, Frames) and isinstance(spoken, Draft) and dialect is V1_0:
+        return DraftFrames(answer, call, spoken)
+    return answer

@@ -29,6 +29,10 @@ class Frames:
 
     __slots__ = ("_dialect", "_kind", "_stream")
 
+    # What the newest frame has as an event beside its data: lines of it, and members of the JSON that it is wrapped in.
+    event: bytes = b""
+    beside: bytes = b""
+
     def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire]) -> None:
         self._stream = stream
         self._dialect = dialect
@@ -100,7 +104,7 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
             return None
         if frame.payload is None:
             return _KEEP_ALIVE
-        data = self._head + frame.payload + self._tail
+        data = self._head + frame.payload + self._frames.beside + self._tail
         if b"\n" in data or b"\r" in data:  # white space of JSON that was stored as it came; it would end the line
             data = data.replace(b"\n", b" ").replace(b"\r", b" ")
-        return b"id: %d\ndata: %b\n\n" % (frame.seq, data)
+        return b"id: %d\n%bdata: %b\n\n" % (frame.seq, self._frames.event, data)

@@ -23,6 +23,7 @@ from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.sse import Frames
 from protocol.dialects import Dialect
+from protocol.dialects.drafts import read_request
 from protocol.dialects.v1 import V1_0
 from protocol.errors import A2AError, PushNotificationNotSupportedError, UnsupportedOperationError
 from protocol.model import Wire
@@ -37,7 +38,11 @@ class OperationView(AsyncAPIView):
 
     def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
         """The operation's request in the body. The values of the path count, whatever the body says."""
-        return self._read(operation, lambda: self.dialect.read(operation.request, self.body, path))
+        return self._read(operation, lambda: self._read_body(operation, path))
+
+    def _read_body(self, operation: Operation, path: Mapping[str, str] | None) -> Wire:
+        request, self.dialect = read_request(self.dialect, operation.request, self.body, path)
+        return request
 
     def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
         """The operation's request in the query (§11.5)."""
