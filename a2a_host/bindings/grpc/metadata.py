@@ -36,15 +36,26 @@ def read_metadata(metadata: Iterable[Any] | None) -> tuple[ServiceParameters, st
     return found, agent
 
 
-def choose_agent(registry: Registry, tenant: str, named: str) -> AgentEntry:
-    """The agent that a call is for: its `tenant`, else what its metadata names. Raises AgentNotFoundError."""
-    slug = tenant or named
-    if not slug:
-        raise AgentNotFoundError(slug)
-    return registry.get(slug)
+def choose_agent(registry: Registry, named: str, tenant: str) -> AgentEntry:
+    """The agent that a call is for: the one that its metadata names, else its tenant, else the one of the host's root.
+
+    Raises AgentNotFoundError.
+    """
+    slug = named or tenant
+    if slug:
+        return registry.get(slug)
+    for entry in registry.entries():
+        if entry.is_root:
+            return entry
+    raise AgentNotFoundError("")
 
 
-def check_version(parameters: ServiceParameters, version: str) -> None:
-    """A call without a version is in that of its service. Raises VersionNotSupportedError for any other."""
+def check_version(parameters: ServiceParameters, entry: AgentEntry, version: str) -> None:
+    """A call without a version is in that of its service, which the agent has to serve.
+
+    Raises VersionNotSupportedError.
+    """
     if parameters.served_version() not in (None, version):
         raise VersionNotSupportedError(parameters.version, (version,))
+    if version not in entry.versions:
+        raise VersionNotSupportedError(version, entry.versions)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import check_version, choose_agent, read_metadata
 from a2a_host.bindings.methods import Operation
+from a2a_host.bindings.performing import settle_tenant
 from protocol.dialects.v1 import V1_0
 from protocol.errors import (
     A2AError,
@@ -30,6 +31,7 @@ from protocol.errors import (
 from protocol.model import Wire
 from tasks_app.host import Host
 from tasks_app.operations import Call, TaskStream
+from tasks_app.usage import counted
 
 logger = logging.getLogger(__name__)
 
@@ -70,45 +72,60 @@ class Service(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(self._unary(rpc))
 
     def _unary(self, rpc: Rpc) -> Any:
+        run = rpc.operation.run
+
         async def answer(data: bytes, context: Context) -> bytes:
             try:
-                call, request = self._begin(rpc, data, context)
-                assert rpc.operation.run is not None
-                return _written(rpc, await self._unbroken(rpc.operation.run(call, request)))
-            except A2AError as error:
-                await refuse(context, error)
-            except Exception:
-                logger.exception("A gRPC call of %s failed", rpc.operation.name)
-                await refuse(context, InternalError())
+                message, call = self._begin(rpc, data, context)
+                with counted(call, rpc.operation.name):
+                    request = _request(rpc, message, call)
+                    assert run is not None
+                    return _written(rpc, await self._unbroken(run(call, request)))
+            except Exception as error:
+                await _fail(context, rpc, error)
 
         return answer
 
     def _streaming(self, rpc: Rpc) -> Any:
+        open_stream = rpc.operation.stream
+
         async def answer(data: bytes, context: Context) -> AsyncIterator[bytes]:
             try:
-                call, request = self._begin(rpc, data, context)
-                assert rpc.operation.stream is not None
-                stream = await self._unbroken(rpc.operation.stream(call, request))
-            except A2AError as error:
-                await refuse(context, error)
-            except Exception:
-                logger.exception("A gRPC call of %s failed", rpc.operation.name)
-                await refuse(context, InternalError())
+                message, call = self._begin(rpc, data, context)
+                with counted(call, rpc.operation.name):
+                    request = _request(rpc, message, call)
+                    assert open_stream is not None
+                    stream = await self._unbroken(open_stream(call, request))
+            except Exception as error:
+                await _fail(context, rpc, error)
+            del data, message, call, request
             try:
                 async for frame in stream:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
                         yield _written(rpc, frame.payload)
-            except A2AError as error:
-                await refuse(context, error)
-            except Exception:
-                logger.exception("A gRPC stream of %s ended early", rpc.operation.name)
-                await refuse(context, InternalError())
+                if stream.interrupted:
+                    raise UnavailableError(retry_after=1)
+            except Exception as error:
+                await _fail(context, rpc, error)
             finally:
                 await stream.aclose()
-            if stream.interrupted:
-                await refuse(context, UnavailableError(retry_after=1))
 
         return answer
+
+    def _begin(self, rpc: Rpc, data: bytes, context: Context) -> tuple[Message, Call]:
+        """The parsed message and its call, authenticated, in a version that is served. Raises A2AError."""
+        try:
+            message = rpc.request.FromString(data)
+        except DecodeError:
+            raise ParseError("The message is not in the form of its protobuf definition.") from None
+        parameters, named = read_metadata(context.invocation_metadata())
+        entry = choose_agent(self._host.registry, named, getattr(message, "tenant", ""))
+        if len(data) > entry.max_request_bytes:
+            raise RequestTooLargeError(entry.max_request_bytes)
+        call = parameters.call(self._host, entry, "GRPC")
+        call.dialect = f"GRPC/{self._version}"
+        check_version(parameters, entry, self._version)
+        return message, call
 
     async def _unbroken(self, work: Awaitable[T]) -> T:
         """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""
@@ -119,22 +136,24 @@ class Service(grpc.GenericRpcHandler):
             self._host.spawn(_finish(task))
             raise
 
-    def _begin(self, rpc: Rpc, data: bytes, context: Context) -> tuple[Call, Wire]:
-        """The call, authenticated and checked, and its request. Raises A2AError."""
-        try:
-            message = rpc.request.FromString(data)
-        except DecodeError:
-            raise ParseError("The message is not in the form of its protobuf definition.") from None
-        parameters, named = read_metadata(context.invocation_metadata())
-        entry = choose_agent(self._host.registry, getattr(message, "tenant", ""), named)
-        if len(data) > entry.max_request_bytes:
-            raise RequestTooLargeError(entry.max_request_bytes)
-        call = parameters.call(self._host, entry, "GRPC")
-        call.dialect = f"GRPC/{self._version}"
-        check_version(parameters, self._version)
-        if rpc.operation.check is not None:
-            rpc.operation.check(entry)
-        return call, V1_0.read(rpc.operation.request, rpc.read(message))
+
+def _request(rpc: Rpc, message: Message, call: Call) -> Wire:
+    """The request in a message. Raises A2AError."""
+    if rpc.operation.check is not None:
+        rpc.operation.check(call.entry)
+    request = V1_0.read(rpc.operation.request, rpc.read(message))
+    settle_tenant(call.entry, request)
+    return request
+
+
+async def _fail(context: Context, rpc: Rpc, error: Exception) -> NoReturn:
+    """End a call with what was raised; only errors of the protocol are told."""
+    if isinstance(error, A2AError):
+        await refuse(context, error)
+    if isinstance(error, grpc.aio.AbortError):
+        raise error
+    logger.error("A gRPC call of %s failed", rpc.operation.name, exc_info=error)
+    await refuse(context, InternalError())
 
 
 def _written(rpc: Rpc, body: bytes) -> bytes:
