@@ -9,6 +9,8 @@ import warnings
 
 import uvicorn
 
+from a2a_host.joined_writes import JoiningHttpProtocol
+
 LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file that is the socket.
 
 
@@ -31,7 +33,7 @@ def main() -> None:
     config = uvicorn.Config(
         "a2a_host.asgi:application",
         loop="uvloop",
-        http="httptools",
+        http=JoiningHttpProtocol,
         lifespan="on",
         access_log=False,
         server_header=False,
