@@ -66,6 +66,7 @@ class Host:
         await self.listener.start()
         await self.hub.start()
         self.doorbell.start()
+        self.usage.start()
         self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
 
     async def stop(self) -> None:
@@ -77,6 +78,7 @@ class Host:
         await self.listener.stop()
         await self.hub.stop()
         await self.journal.stop()
+        await self.usage.stop()
         await self.store.stop()
 
     async def end_runs(self) -> None:

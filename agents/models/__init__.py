@@ -16,3 +16,4 @@ from agents.models.card import AgentExtension as AgentExtension
 from agents.models.card import CardNote as CardNote
 from agents.models.card import Skill as Skill
 from agents.models.signing_key import SigningKey as SigningKey
+from agents.models.usage import Usage as Usage

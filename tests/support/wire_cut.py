@@ -10,6 +10,7 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 _READY = b"Z\x00\x00\x00\x05I"  # ReadyForQuery, outside of a transaction: what was asked for is committed
+_IN_TRANSACTION = b"Z\x00\x00\x00\x05T"
 
 
 class WireCut:
@@ -89,6 +90,9 @@ class WireCut:
                 await client.drain()
                 continue
             held += data
+            if held.endswith(_IN_TRANSACTION):
+                client.write(held)
+                held = b""
             if held.endswith(_READY):
                 self._cut_next_reply = False
                 self.cut_happened.set()
