@@ -47,10 +47,14 @@ _MEMBERS = msgspec.json.Decoder(Members)
 _ITEMS = msgspec.json.Decoder(list[Raw])
 
 
-def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = None) -> T:
+Check = Callable[[Any, Violations], None]
+
+
+def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = None, check: Check = check_rules) -> T:
     """The struct in a JSON text; no text at all, or null, is an empty object.
 
-    `given` holds values known from elsewhere (the path of a URL), by either name; they win.
+    `given` holds values known from elsewhere (the path of a URL), by either name; they win. `check` notes what is
+    wrong across fields, of which those that could not be read may hold anything.
     Raises ParseError for what is not JSON, InvalidParamsError for what is not a `kind`.
     """
     text = bytes(data)
@@ -62,13 +66,13 @@ def read(kind: type[T], data: bytes | Raw, given: Mapping[str, str] | None = Non
     reader.check_repeated(text, members, "", out)
     for name, value in (given or {}).items():
         reader.give(members, name, value, out)
-    return finish(reader, members, out)
+    return finish(reader, members, out, check)
 
 
-def finish(reader: StructReader[T], members: Members, out: Violations) -> T:
+def finish(reader: StructReader[T], members: Members, out: Violations, check: Check = check_rules) -> T:
     """The struct of its members. Raises InvalidParamsError."""
     value = reader.build(members, "", out)
-    check_rules(value, out)
+    check(value, out)
     out.finish()
     return value
 

@@ -56,7 +56,7 @@ def plain_send_message(request: SendMessageRequest, data: bytes | Raw) -> bool:
         objects.append(part.metadata)
         if part.data is not UNSET:
             values.append(part.data)
-    return _plain_json(objects, values, data) and _plain_members(request, data)
+    return plain_json(objects, values, data) and _plain_members(request, data)
 
 
 def _plain_members(request: SendMessageRequest, data: bytes | Raw) -> bool:
@@ -105,7 +105,8 @@ def _plain_content(part: Part) -> bool:
     return part.raw is UNSET or normal_base64(part.raw) == part.raw
 
 
-def _plain_json(objects: list[Raw | UnsetType], values: list[Raw], data: bytes | Raw) -> bool:
+def plain_json(objects: list[Raw | UnsetType], values: list[Raw], data: bytes | Raw) -> bool:
+    """Whether members of `data` that are passed on as they came are fine; `objects` must be objects."""
     present = [value for value in objects if value is not UNSET]
     if not present and not values:
         return True

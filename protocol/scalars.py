@@ -145,14 +145,15 @@ def _integer(raw: Raw) -> int | None:
 
 def _enum_reader(kind: type[Any]) -> Reader:
     names: dict[str, StrEnum] = {member.value: member for member in kind}
-    unspecified = UNSPECIFIED[kind]
-    # Declaration follows the numbers of the protobuf definition.
-    numbered = [unspecified, *(name for name in names if name != unspecified)]
-    allowed = ", ".join(numbered[1:])
+    unspecified = UNSPECIFIED.get(kind, "")
+    # Declaration follows the numbers of the protobuf definition; an enum that is not from there has none.
+    others = [name for name in names if name != unspecified]
+    numbered = [unspecified, *others] if unspecified else []
+    allowed = ", ".join(others)
 
     def read(raw: Raw, path: str, out: Violations) -> Any:
         name = _TEXT.decode(raw) if _is_text(raw) else _name_at(numbered, raw)
-        if name == unspecified:
+        if name == unspecified and numbered:
             return ABSENT
         return names.get(name) or out.add(path, f"must be one of {allowed}, got {shown(_source(raw))}")
 
