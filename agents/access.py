@@ -44,7 +44,7 @@ def _caller(registry: Registry, key: str) -> Caller:
     if known is None or (known.expires_at is not None and known.expires_at <= timezone.now()):
         raise UnauthenticatedError(CHALLENGE_INVALID)
     registry.used_keys.add(known.id)
-    return Caller(known.owner, authenticated=True)
+    return Caller(known.owner, authenticated=True, groups=known.groups)
 
 
 def _bearer(authorization: str | None) -> str | None:

@@ -10,6 +10,7 @@ from agents.media_types import MediaTypes
 from agents.models import Agent, AgentExtension, CardNote, Skill
 from agents.runtimes.base import Runtime
 from agents.runtimes.factory import RuntimeSlot
+from agents.signing import Signer
 from protocol.model import Part
 
 TEXT_PLAIN = "text/plain"
@@ -113,7 +114,20 @@ class AgentEntry:
     updated_at: datetime
     input_modes: MediaTypes
     output_modes: MediaTypes
+    signer: Signer | None
+    """What signs the agent's cards."""
     slot: RuntimeSlot = field(compare=False, repr=False)
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that make a difference to the extended card."""
+        parts: list[SkillEntry | NoteEntry] = [*self.skills, *self.notes]
+        return frozenset(group for part in parts for group in part.groups)
+
+    @property
+    def has_extended_card(self) -> bool:
+        """Whether there is anything that only some callers see (§3.1.11)."""
+        return bool(self.notes or any(skill.groups for skill in self.skills))
 
     @property
     def runtime(self) -> Runtime:
@@ -133,8 +147,11 @@ class AgentEntry:
         return not isinstance(part.text, str) or TEXT_PLAIN in self.input_modes
 
     @classmethod
-    def of(cls, row: Agent, slot: RuntimeSlot) -> AgentEntry:
-        """The entry of a row and of the rows that hang on it. Raises KeyError for what only SQL can have written."""
+    def of(cls, row: Agent, slot: RuntimeSlot, signer: Signer | None = None) -> AgentEntry:
+        """The entry of a row and of the rows that hang on it; `signer` has the host's active key.
+
+        Raises KeyError for what only SQL can have written.
+        """
         skills = list(row.skills.all())
         return cls(
             id=row.pk,
@@ -169,6 +186,7 @@ class AgentEntry:
             updated_at=row.updated_at,
             input_modes=MediaTypes.of([*row.default_input_modes, *(m for s in skills for m in s.input_modes)]),
             output_modes=MediaTypes.of([*row.default_output_modes, *(m for s in skills for m in s.output_modes)]),
+            signer=signer if row.sign_card else None,
             slot=slot,
         )
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from agents.entries import AgentEntry, KeyEntry
-from agents.models import Agent, ApiKey
+from agents.models import Agent, ApiKey, SigningKey
 from agents.runtimes.factory import RuntimeSlot
+from agents.secrets import EncryptionError
+from agents.signing import Signer, key_set
 from agents.threads import in_thread
 from protocol.errors import AgentNotFoundError
 
@@ -33,6 +35,9 @@ class Snapshot:
     enabled: dict[str, AgentEntry]
     by_id: dict[int, AgentEntry]
     keys: dict[str, KeyEntry]
+    root: AgentEntry | None = None
+    signer: Signer | None = None
+    key_set: bytes = b'{"keys":[]}'
 
 
 class Registry:
@@ -69,6 +74,16 @@ class Registry:
         """The enabled agents by slug."""
         return list(self._snapshot.enabled.values())
 
+    @property
+    def root(self) -> AgentEntry | None:
+        """The enabled agent that also answers at the host root."""
+        return self._snapshot.root
+
+    @property
+    def key_set(self) -> bytes:
+        """The JWK Set of the keys that sign cards, or did."""
+        return self._snapshot.key_set
+
     async def load(self) -> None:
         """Read the tables. Reads that wait for each other become one."""
         self._asked += 1
@@ -96,25 +111,42 @@ class Registry:
         with transaction.atomic():
             agents = list(Agent.objects.prefetch_related("skills", "extensions", "notes").order_by("slug"))
             keys = list(ApiKey.objects.filter(enabled=True))
-        entries = [entry for agent in agents if (entry := self._readable_entry(agent)) is not None]
+            signing_keys = list(SigningKey.objects.all())
+        signer = self._signer(signing_keys)
+        entries = [entry for agent in agents if (entry := self._readable_entry(agent, signer)) is not None]
         return Snapshot(
             enabled={entry.slug: entry for entry in entries if entry.enabled},
             by_id={entry.id: entry for entry in entries},
             keys={key.digest: KeyEntry(key.pk, key.owner, key.expires_at, frozenset(key.groups)) for key in keys},
+            root=next((entry for entry in entries if entry.enabled and entry.is_root), None),
+            signer=signer,
+            key_set=key_set(signing_keys),
         )
 
-    def _readable_entry(self, row: Agent) -> AgentEntry | None:
+    def _readable_entry(self, row: Agent, signer: Signer | None) -> AgentEntry | None:
         """The row's entry; None, and a line in the log, for one that only SQL can have written: the others go on."""
         try:
-            return self._entry(row)
+            return self._entry(row, signer)
         except (TypeError, AttributeError, KeyError):
             logger.exception("Agent %s cannot be read and is left out", row.slug)
             return None
 
-    def _entry(self, row: Agent) -> AgentEntry:
+    def _entry(self, row: Agent, signer: Signer | None) -> AgentEntry:
         """The row's entry; the one held now where nothing changed, so that what others cache with it stays valid."""
         held = self._snapshot.by_id.get(row.pk)
         if held is not None and held.slot.serves(row.kind, row.executor):
-            entry = AgentEntry.of(row, held.slot)
+            entry = AgentEntry.of(row, held.slot, signer)
             return held if held == entry else entry
-        return AgentEntry.of(row, RuntimeSlot(row.slug, row.kind, row.executor))
+        return AgentEntry.of(row, RuntimeSlot(row.slug, row.kind, row.executor), signer)
+
+    def _signer(self, keys: list[SigningKey]) -> Signer | None:
+        """The active key, the signer held now if it is that of it; None, and a line in the log, if it is unreadable."""
+        active = next((key for key in keys if key.state == SigningKey.State.ACTIVE), None)
+        held = self._snapshot.signer
+        if active is None or (held is not None and held.kid == active.kid):
+            return held if active is not None else None
+        try:
+            return Signer.of(active)
+        except (EncryptionError, ValueError, TypeError) as error:
+            logger.error("Cards are not signed, since the key %s cannot be read: %s", active.kid, error)
+            return None

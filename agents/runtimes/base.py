@@ -15,10 +15,11 @@ from protocol.states import TaskState
 
 @dataclass(slots=True)
 class Caller:
-    """Who sent the message. `owner` is the principal that tasks belong to."""
+    """Who sent the message. `owner` is the principal that tasks belong to; `groups` are those of its key."""
 
     owner: str
     authenticated: bool = False
+    groups: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
