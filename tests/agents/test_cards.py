@@ -6,18 +6,26 @@ import json
 from typing import Any
 
 import pytest
+from a2a.compat.v0_3.types import AgentCard as V03AgentCard
 from a2a.types import a2a_pb2 as pb
 from google.protobuf import json_format
+from pytest_django import Settings
 
 from agents.cards import CardCache, build_card, render_card
 from agents.models import Agent
 from agents.registration import register_agent
 from agents.registry import AgentEntry, Registry
+from agents.runtimes.base import Caller
 from protocol.card import missing_fields
 from tests.agents.conftest import ECHO, make_agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("4.4.1")]
 BASE = "https://api.e.test"
+
+
+@pytest.fixture(autouse=True)
+def no_grpc(settings: Settings) -> None:
+    settings.GRPC_PORT = 0
 
 
 def entry_of(registry: Registry, slug: str = "echo") -> AgentEntry:
@@ -31,7 +39,7 @@ def card_of(entry: AgentEntry) -> dict[str, Any]:
 
 
 def test_open_agent(registry: Registry) -> None:
-    make_agent(open=True)
+    make_agent(open=True, versions="1.0")
     assert card_of(entry_of(registry)) == {
         "name": "Echo",
         "description": "Returns the text that it was sent as an artifact.",
@@ -57,7 +65,7 @@ def test_open_agent(registry: Registry) -> None:
 
 @pytest.mark.spec("4.5.1")
 def test_closed_agent_takes_a_key_in_either_header(registry: Registry) -> None:
-    make_agent()
+    make_agent(versions="1.0")
     card = card_of(entry_of(registry))
     assert card["securitySchemes"] == {
         "bearer": {
@@ -113,12 +121,131 @@ def test_protobuf_reads_every_card_and_misses_nothing(registry: Registry) -> Non
     for slug in ("echo", "data", "steps", "hold", "ask", "auth", "direct", "boom", "reject"):
         make_agent(slug, executor=slug, open=slug == "data")
     full_agent()
+    Agent.objects.update(versions="1.0")
     registry.load_sync()
     for entry in registry.entries():
         assert missing_fields(build_card(entry, BASE)) == []
         body = render_card(entry, BASE).body
         read = json_format.Parse(body, pb.AgentCard())
         assert json_format.MessageToDict(read) == json.loads(body)
+
+
+def places(card: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """URL, binding, version and tenant of each interface."""
+    return [
+        (one["url"], one["protocolBinding"], one["protocolVersion"], one.get("tenant", ""))
+        for one in card["supportedInterfaces"]
+    ]
+
+
+URL = f"{BASE}/agents/echo"
+V1_0 = [(URL, "JSONRPC", "1.0", ""), (URL, "HTTP+JSON", "1.0", "")]
+V0_3 = [(URL, "JSONRPC", "0.3", ""), (URL, "HTTP+JSON", "0.3", "")]
+
+
+@pytest.mark.spec("4.4.6")
+class TestVersions:
+    """The card is in the versions that the agent is served in, and names their interfaces."""
+
+    def test_both_in_one_card(self, registry: Registry) -> None:
+        make_agent()
+        card = card_of(entry_of(registry))
+        assert places(card) == V1_0 + V0_3
+        assert (card["url"], card["protocolVersion"], card["preferredTransport"]) == (URL, "0.3.0", "JSONRPC")
+        assert card["additionalInterfaces"] == [
+            {"url": URL, "transport": "JSONRPC"},
+            {"url": URL, "transport": "HTTP+JSON"},
+        ]
+
+    def test_the_new_one_alone(self, registry: Registry) -> None:
+        make_agent(versions="1.0")
+        card = card_of(entry_of(registry))
+        assert places(card) == V1_0
+        assert not {"url", "protocolVersion", "preferredTransport", "additionalInterfaces"} & card.keys()
+
+    def test_the_old_one_alone(self, registry: Registry) -> None:
+        make_agent(versions="0.3")
+        card = card_of(entry_of(registry))
+        assert "supportedInterfaces" not in card
+        assert (card["url"], card["protocolVersion"], card["preferredTransport"]) == (URL, "0.3.0", "JSONRPC")
+        assert card["supportsAuthenticatedExtendedCard"] is False
+        assert card["security"] == [{"bearer": []}, {"apiKey": []}]
+        V03AgentCard.model_validate(card)
+
+    @pytest.mark.spec("10.1")
+    def test_grpc_is_named_where_it_is_served(self, registry: Registry, settings: Settings) -> None:
+        make_agent(versions="1.0")
+        settings.GRPC_PORT = 50051
+        entry = entry_of(registry)
+        assert places(card_of(entry)) == [*V1_0, ("api.e.test:50051", "GRPC", "1.0", "echo")]
+        ipv6 = json.loads(render_card(entry, "http://[::1]:8000").body)
+        assert places(ipv6)[-1] == ("[::1]:50051", "GRPC", "1.0", "echo")
+        settings.PUBLIC_URL = BASE
+        assert places(card_of(entry)) == V1_0
+        settings.GRPC_PUBLIC_URL = "grpc.e.test:443"
+        assert places(card_of(entry)) == [*V1_0, ("grpc.e.test:443", "GRPC", "1.0", "echo")]
+
+
+@pytest.mark.spec("4.4.4")
+def test_extensions_are_on_the_card(registry: Registry) -> None:
+    agent = make_agent(versions="1.0")
+    agent.extensions.create(uri="urn:geo:1", description="Where", required=True, params={"unit": "m", "n": [1, 2.5]})
+    agent.extensions.create(uri="urn:plain", position=1)
+    assert card_of(entry_of(registry))["capabilities"]["extensions"] == [
+        {"uri": "urn:geo:1", "description": "Where", "required": True, "params": {"unit": "m", "n": [1, 2.5]}},
+        {"uri": "urn:plain"},
+    ]
+
+
+def skill(skill_id: str, *groups: str) -> dict[str, Any]:
+    return {"skill_id": skill_id, "name": skill_id, "description": "d", "tags": ["t"], "groups": list(groups)}
+
+
+def seen(entry: AgentEntry, *groups: str) -> tuple[list[str], str]:
+    """Skills and description on the extended card of a caller in these groups."""
+    card = json.loads(CardCache().extended(entry, BASE, Caller("x", True, frozenset(groups))).body)
+    return [skill["id"] for skill in card["skills"]], card["description"]
+
+
+@pytest.mark.spec("3.1.11")
+class TestExtendedCard:
+    """The public card keeps to itself what only some callers see."""
+
+    @pytest.fixture
+    def entry(self, registry: Registry) -> AgentEntry:
+        skills = [skill("open"), skill("staff", "staff"), skill("known", "*"), skill("both", "staff", "ops")]
+        agent = register_agent("echo", ECHO | {"description": "D", "extended_card": True}, skills)[0]
+        agent.notes.create(text="For every key.")
+        agent.notes.create(text="For staff.", groups=["staff"], position=1)
+        return entry_of(registry)
+
+    def test_each_caller_sees_what_its_groups_may(self, entry: AgentEntry) -> None:
+        assert seen(entry) == (["open", "known"], "D\n\nFor every key.")
+        assert seen(entry, "ops") == (["open", "known", "both"], "D\n\nFor every key.")
+        assert seen(entry, "staff", "other") == (
+            ["open", "staff", "known", "both"],
+            "D\n\nFor every key.\n\nFor staff.",
+        )
+
+    def test_the_public_card_shows_none_of_it(self, entry: AgentEntry) -> None:
+        card = card_of(entry)
+        assert ([one["id"] for one in card["skills"]], card["description"]) == (["open"], "D")
+        assert card["capabilities"]["extendedAgentCard"] is True
+        assert card["supportsAuthenticatedExtendedCard"] is True
+
+    def test_callers_who_see_the_same_share_a_card(self, entry: AgentEntry) -> None:
+        cache = CardCache()
+        first = cache.extended(entry, BASE, Caller("a", True, frozenset({"staff", "x"})))
+        assert cache.extended(entry, BASE, Caller("b", True, frozenset({"staff", "y"}))) is first
+        assert cache.extended(entry, BASE, Caller("c", True)) is not first
+        assert cache.get(entry, BASE) not in (first, cache.extended(entry, BASE, Caller("c", True)))
+
+    @pytest.mark.spec("13.3")
+    def test_an_open_agent_with_one_says_how_to_authenticate(self, registry: Registry) -> None:
+        make_agent("open", open=True, extended_card=True, versions="1.0")
+        card = card_of(entry_of(registry, "open"))
+        assert sorted(card["securitySchemes"]) == ["apiKey", "bearer"]
+        assert "securityRequirements" not in card
 
 
 @pytest.mark.spec("8.6")
