@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-import msgspec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
@@ -26,13 +25,12 @@ Filler = Callable[[Any, Any], None]
 """Puts JSON into the (new) message that stands for it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_decode = msgspec.json.decode
 
 
-def message_of(kind: type[T], body: bytes) -> T:
-    """The message of a kind in JSON."""
+def message_of(kind: type[T], members: dict[str, Any]) -> T:
+    """The message of a kind from its JSON members."""
     message = kind()
-    fill(message, _decode(body))
+    fill(message, members)
     return message
 
 

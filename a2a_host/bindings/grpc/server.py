@@ -11,13 +11,13 @@ from grpc_health.v1.health import aio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_reflection.v1alpha import reflection
 
-from a2a_host.bindings.grpc import service_v1
+from a2a_host.bindings.grpc import service_v03, service_v1
 from a2a_host.bindings.grpc.service import Service
 from tasks_app.host import Host
 
 _HealthContext = grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]
 
-SERVICES = (service_v1,)
+SERVICES = (service_v1, service_v03)
 LARGEST = 256 * 1024 * 1024
 """Bytes that no agent may set its `max_request_bytes` above."""
 _PINGS_MIN_SECONDS = 5
@@ -45,7 +45,7 @@ async def make_server(host: Host) -> tuple[grpc.aio.Server, Health]:
     """A server of all services that does not listen yet, and its health."""
     server = grpc.aio.server(options=_options())
     server.add_generic_rpc_handlers(
-        [Service(host, service.NAME, service.VERSION, service.METHODS) for service in SERVICES]
+        [Service(host, service.NAME, service.DIALECT, service.METHODS) for service in SERVICES]
     )
     health = Health(host)
     for service in SERVICES:

@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import grpc
+import msgspec
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError, EncodeError, Message
 
+from a2a_host.bindings.grpc.convert_in import json_bytes
+from a2a_host.bindings.grpc.convert_out import message_of
 from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import check_version, choose_agent, read_metadata
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.performing import settle_tenant
-from protocol.dialects.v1 import V1_0
+from protocol.dialects import Dialect
 from protocol.errors import (
     A2AError,
     InternalError,
@@ -38,23 +42,34 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
+_decode = msgspec.json.decode
+
+
+def _as_it_is(members: dict[str, Any]) -> dict[str, Any]:
+    return members
+
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """One method: `read` gives the 1.0 JSON of a request, `write` the bytes of the answer to 1.0 JSON."""
+    """One method: the messages of an operation.
+
+    `read` gives the JSON of a request in the dialect of its service, `shape` the members of the answer from those that
+    the dialect gives.
+    """
 
     operation: Operation
     request: type[Message]
-    read: Callable[[Any], bytes]
-    write: Callable[[bytes], bytes]
+    response: type[Message]
+    read: Callable[[Message], bytes] = json_bytes
+    shape: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
 
 
 class Service(grpc.GenericRpcHandler):
     """The methods of one service, in one version of the protocol."""
 
-    def __init__(self, host: Host, name: str, version: str, methods: Mapping[str, Rpc]) -> None:
+    def __init__(self, host: Host, name: str, dialect: Dialect, methods: Mapping[str, Rpc]) -> None:
         self._host = host
-        self._version = version
+        self._dialect = dialect
         self._prefix = f"/{name}/"
         self._handlers = {self._prefix + method: self._handler(rpc) for method, rpc in methods.items()}
 
@@ -78,9 +93,9 @@ class Service(grpc.GenericRpcHandler):
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
-                    request = _request(rpc, message, call)
+                    request = self._request(rpc, message, call)
                     assert run is not None
-                    return _written(rpc, await self._unbroken(run(call, request)))
+                    return self._written(rpc, await self._unbroken(run(call, request)))
             except Exception as error:
                 await _fail(context, rpc, error)
 
@@ -93,7 +108,7 @@ class Service(grpc.GenericRpcHandler):
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
-                    request = _request(rpc, message, call)
+                    request = self._request(rpc, message, call)
                     assert open_stream is not None
                     stream = await self._unbroken(open_stream(call, request))
             except Exception as error:
@@ -102,7 +117,7 @@ class Service(grpc.GenericRpcHandler):
             try:
                 async for frame in stream:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
-                        yield _written(rpc, frame.payload)
+                        yield self._written(rpc, frame.payload)
                 if stream.interrupted:
                     raise UnavailableError(retry_after=1)
             except Exception as error:
@@ -123,9 +138,27 @@ class Service(grpc.GenericRpcHandler):
         if len(data) > entry.max_request_bytes:
             raise RequestTooLargeError(entry.max_request_bytes)
         call = parameters.call(self._host, entry, "GRPC")
-        call.dialect = f"GRPC/{self._version}"
-        check_version(parameters, entry, self._version)
+        call.dialect = f"GRPC/{self._dialect.version}"
+        check_version(parameters, entry, self._dialect.version)
         return message, call
+
+    def _request(self, rpc: Rpc, message: Message, call: Call) -> Wire:
+        """The request in a message. Raises A2AError."""
+        if rpc.operation.check is not None:
+            rpc.operation.check(call.entry)
+        request = self._dialect.read(rpc.operation.request, rpc.read(message))
+        settle_tenant(call.entry, request)
+        return request
+
+    def _written(self, rpc: Rpc, body: bytes) -> bytes:
+        """The message that answers, as bytes, from the 1.0 JSON of the operation's response."""
+        if rpc.response is Empty:
+            return b""
+        members = rpc.shape(_decode(self._dialect.write(rpc.operation.response, body)))
+        try:
+            return message_of(rpc.response, members).SerializeToString()
+        except EncodeError:
+            raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
 
     async def _unbroken(self, work: Awaitable[T]) -> T:
         """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""
@@ -137,15 +170,6 @@ class Service(grpc.GenericRpcHandler):
             raise
 
 
-def _request(rpc: Rpc, message: Message, call: Call) -> Wire:
-    """The request in a message. Raises A2AError."""
-    if rpc.operation.check is not None:
-        rpc.operation.check(call.entry)
-    request = V1_0.read(rpc.operation.request, rpc.read(message))
-    settle_tenant(call.entry, request)
-    return request
-
-
 async def _fail(context: Context, rpc: Rpc, error: Exception) -> NoReturn:
     """End a call with what was raised; only errors of the protocol are told."""
     if isinstance(error, A2AError):
@@ -154,13 +178,6 @@ async def _fail(context: Context, rpc: Rpc, error: Exception) -> NoReturn:
         raise error
     logger.error("A gRPC call of %s failed", rpc.operation.name, exc_info=error)
     await refuse(context, InternalError())
-
-
-def _written(rpc: Rpc, body: bytes) -> bytes:
-    try:
-        return rpc.write(body)
-    except EncodeError:
-        raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
 
 
 async def _finish(work: asyncio.Future[Any]) -> None:
