@@ -11,16 +11,13 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from protocol.timestamps import now
 from tasks_app.arrays import plain_array, text_array, time_array
-
-if TYPE_CHECKING:
-    from tasks_app.operations.call import Call
 
 logger = logging.getLogger(__name__)
 
@@ -191,12 +188,25 @@ def _columns(counters: Counters) -> list[str]:
     ]
 
 
+class Call(Protocol):
+    """What is counted of a call, whose module stands above this one."""
+
+    @property
+    def usage(self) -> Usage:
+        """The counters of the process that serves it."""
+
+    @property
+    def usage_key(self) -> tuple[int, str, str]:
+        """(agent id, dialect, caller)"""
+
+
 def count(call: Call, operation: str, failed: bool) -> None:
     """Count a call of an operation, by its name in the specification. `failed`: it was answered with an error.
 
     Calls count whose caller is known and whose operation the host serves; streams when they were opened.
     """
-    call.host.usage.count(Key(call.entry.id, call.dialect, operation, call.caller.owner), failed)
+    agent_id, dialect, caller = call.usage_key
+    call.usage.count(Key(agent_id, dialect, operation, caller), failed)
 
 
 class counted:

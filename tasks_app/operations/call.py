@@ -7,26 +7,63 @@ from dataclasses import dataclass
 from agents.keys import ANONYMOUS
 from agents.registry import AgentEntry
 from agents.runtimes.base import Caller
-from protocol.errors import TaskNotFoundError
+from protocol.errors import ExtensionSupportRequiredError, TaskNotFoundError
 from tasks_app.host import Host, may_see
 from tasks_app.record import TaskRecord
+from tasks_app.usage import Usage
 
 
 @dataclass(slots=True)
 class Call:
-    """`dialect` names binding and version, such as `JSONRPC/1.0`. `resume_after` is the seq of Last-Event-ID."""
+    """`dialect` names binding and version, such as `JSONRPC/1.0`. `resume_after` is the seq of Last-Event-ID.
+
+    `requested` are the extensions that the request names, `requested_v03` those that it names as 0.3 does. `base_url`
+    is where the caller reached the host over HTTP, such as `https://api.example.com`.
+    """
 
     host: Host
     entry: AgentEntry
     caller: Caller
     dialect: str
-    extensions: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
+    requested_v03: frozenset[str] = frozenset()
     resume_after: int | None = None
+    base_url: str = ""
 
     @property
     def binding(self) -> str:
         """The binding of `dialect`."""
         return self.dialect.partition("/")[0]
+
+    @property
+    def usage(self) -> Usage:
+        """The counters of this process."""
+        return self.host.usage
+
+    @property
+    def usage_key(self) -> tuple[int, str, str]:
+        """(agent id, dialect, caller): what tells this call's counters apart."""
+        return self.entry.id, self.dialect, self.caller.owner
+
+    @property
+    def version(self) -> str:
+        """The version of `dialect`."""
+        return self.dialect.partition("/")[2]
+
+    @property
+    def extensions(self) -> frozenset[str]:
+        """The extensions that are activated: those of the agent that the request names (§4.6.1)."""
+        declared = self.entry.extension_uris
+        if not declared:
+            return declared
+        requested = self.requested | self.requested_v03 if self.version == "0.3" else self.requested
+        return declared & requested
+
+    def check_extensions(self) -> None:
+        """Raises ExtensionSupportRequiredError unless the request names all that the agent requires (§3.3.4)."""
+        required = self.entry.required_extensions
+        if required and (missing := [uri for uri in required if uri not in self.extensions]):
+            raise ExtensionSupportRequiredError(missing)
 
     @property
     def is_stranger(self) -> bool:
