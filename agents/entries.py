@@ -95,6 +95,8 @@ class AgentEntry:
     default_output_modes: tuple[str, ...]
     skills: tuple[SkillEntry, ...]
     extensions: tuple[ExtensionEntry, ...]
+    extension_uris: frozenset[str]
+    required_extensions: tuple[str, ...]
     notes: tuple[NoteEntry, ...]
     versions: tuple[str, ...]
     """Versions of A2A that the agent is served in, such as ("1.0", "0.3"), the preferred one first."""
@@ -168,6 +170,8 @@ class AgentEntry:
             default_output_modes=tuple(row.default_output_modes),
             skills=tuple(SkillEntry.of(skill) for skill in skills),
             extensions=tuple(ExtensionEntry.of(extension) for extension in row.extensions.all()),
+            extension_uris=frozenset(extension.uri for extension in row.extensions.all()),
+            required_extensions=tuple(extension.uri for extension in row.extensions.all() if extension.required),
             notes=tuple(NoteEntry.of(note) for note in row.notes.all()),
             versions=VERSIONS[row.versions],
             extended_card=row.extended_card,

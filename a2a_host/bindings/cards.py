@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
 
-from a2a_host.bindings.http import JSON, Headers, respond, respond_empty
-from a2a_host.bindings.public_url import base_url
+import msgspec
+
+from a2a_host.bindings.errors import codes_of, error_headers, http_error
+from a2a_host.bindings.http import JSON, Headers, respond, respond_empty, respond_preflight
+from a2a_host.bindings.public_url import base_url, is_known
+from agents.access import CHALLENGE
 from agents.cards import CACHED_CARDS, Card, CardCache
 from agents.registry import AgentEntry
-from protocol.errors import MethodNotAllowedError
+from protocol.errors import A2AError, MethodNotAllowedError, UnauthenticatedError
+from tasks_app.operations import Call
+from tasks_app.process import get_host
 
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 MAX_AGE_SECONDS = 60
@@ -20,10 +27,42 @@ _cards = CardCache()
 
 async def serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
     """Answer GET and HEAD. Raises MethodNotAllowedError for other methods."""
-    if scope["method"] not in ("GET", "HEAD"):
-        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+    check_reading(scope["method"])
     asked = dict(scope["headers"])
-    card = _cards.get(entry, base_url(scope, asked))
+    url = base_url(scope, asked)
+    await _serve(_cards.get(entry, url, is_known(url)), asked, scope, send)
+
+
+def extended_card(call: Call) -> bytes:
+    """The card that this caller sees (§3.1.11), as 1.0 has it. Raises UnauthenticatedError for anonymous ones."""
+    if not call.caller.authenticated:
+        raise UnauthenticatedError(CHALLENGE)
+    return _cards.extended(call.entry, call.base_url, call.caller, is_known(call.base_url)).body
+
+
+async def serve_keys(scope: Any, receive: Any, send: Any) -> None:
+    """GET and HEAD /.well-known/jwks.json: the keys that sign cards (§8.4.3), as a JWK Set (RFC 7517)."""
+    if scope["method"] == "OPTIONS":
+        await respond_preflight(send)
+        return
+    try:
+        check_reading(scope["method"])
+        body = (await get_host()).registry.key_set
+    except A2AError as error:
+        status, headers = codes_of(error).http, error_headers(error)
+        await respond(send, status, msgspec.json.encode(http_error(error)), JSON, headers)
+    else:
+        asked = dict(scope["headers"])
+        await _serve(Card(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', ""), asked, scope, send)
+
+
+def check_reading(method: str) -> None:
+    """Raises MethodNotAllowedError."""
+    if method not in ("GET", "HEAD"):
+        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+
+
+async def _serve(card: Card, asked: dict[bytes, bytes], scope: Any, send: Any) -> None:
     if _is_current(card, asked):
         await respond_empty(send, 304, _caching(card))
     elif scope["method"] == "HEAD":
@@ -35,9 +74,10 @@ async def serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
 
 @lru_cache(maxsize=CACHED_CARDS)
 def _caching(card: Card) -> Headers:
+    modified = [(b"last-modified", card.last_modified.encode())] if card.last_modified else []
     return [
         (b"etag", card.etag.encode()),
-        (b"last-modified", card.last_modified.encode()),
+        *modified,
         (b"cache-control", b"public, max-age=%d" % MAX_AGE_SECONDS),
         (b"vary", b"Host, X-Forwarded-Proto, X-Forwarded-Host"),
     ]

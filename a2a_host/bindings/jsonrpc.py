@@ -11,7 +11,7 @@ from a2a_host.bindings.draft_stream import DraftFrames
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
 from a2a_host.bindings.methods import find_method
-from a2a_host.bindings.performing import perform_operation
+from a2a_host.bindings.performing import activated_headers, perform_operation
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import EventStream, Frames
 from agents.registry import AgentEntry
@@ -82,7 +82,8 @@ async def _serve_call(
         logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
         await respond_error(send, InternalError(), request_id)
     else:
-        await respond(send, 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), result), JSON)
+        reply = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), result)
+        await respond(send, 200, reply, JSON, activated_headers(call))
     return None
 
 

@@ -6,11 +6,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from a2a_host.bindings.cards import extended_card
 from agents.registry import AgentEntry
 from protocol.card import AgentCard
 from protocol.dialects import Dialect
 from protocol.dialects.v1 import V1_0
-from protocol.errors import MethodNotFoundError, PushNotificationNotSupportedError, UnsupportedOperationError
+from protocol.errors import (
+    ExtendedAgentCardNotConfiguredError,
+    MethodNotFoundError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+)
 from protocol.model import (
     ListTaskPushNotificationConfigsResponse,
     ListTasksResponse,
@@ -78,8 +84,16 @@ def _check_push(entry: AgentEntry) -> None:
     raise PushNotificationNotSupportedError
 
 
+async def _get_extended_card(call: Call, request: GetExtendedAgentCardRequest) -> bytes:
+    return extended_card(call)
+
+
 def _check_extended_card(entry: AgentEntry) -> None:
-    raise UnsupportedOperationError("The agent has no extended card.")
+    """§3.3.4."""
+    if not entry.extended_card:
+        raise UnsupportedOperationError("The agent has no extended card.")
+    if not entry.has_extended_card:
+        raise ExtendedAgentCardNotConfiguredError
 
 
 SEND_MESSAGE = Operation("SendMessage", SendMessageRequest, SendMessageResponse, run=_send_message)
@@ -114,7 +128,11 @@ DELETE_PUSH_CONFIG = Operation(
     "DeleteTaskPushNotificationConfig", DeleteTaskPushNotificationConfigRequest, Wire, check=_check_push
 )
 GET_EXTENDED_CARD = Operation(
-    "GetExtendedAgentCard", GetExtendedAgentCardRequest, AgentCard, check=_check_extended_card
+    "GetExtendedAgentCard",
+    GetExtendedAgentCardRequest,
+    AgentCard,
+    run=_get_extended_card,
+    check=_check_extended_card,
 )
 
 OPERATIONS = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from a2a_host.bindings.http import Headers
 from a2a_host.bindings.methods import Operation
+from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.sse import Frames
 from agents.registry import AgentEntry
 from protocol.dialects import Dialect
@@ -17,9 +19,14 @@ async def perform_operation(call: Call, dialect: Dialect, operation: Operation, 
     """The response of an operation in the JSON of a dialect, or the frames of its stream. Raises A2AError."""
     settle_tenant(call.entry, request)
     if operation.stream is not None:
-        return Frames(await operation.stream(call, request), dialect, operation.response)
+        return Frames(await operation.stream(call, request), dialect, operation.response, activated_headers(call))
     assert operation.run is not None
     return dialect.write(operation.response, await operation.run(call, request))
+
+
+def activated_headers(call: Call) -> Headers | None:
+    """The headers of a reply that was made with extensions of the agent (§3.2.6)."""
+    return [(name.encode(), value.encode()) for name, value in activated(call)] or None
 
 
 def settle_tenant(entry: AgentEntry, request: Any) -> None:

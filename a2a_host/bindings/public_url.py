@@ -6,8 +6,10 @@ import ipaddress
 import re
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.http.request import split_domain_port, validate_host
 
 # A host name or address with an optional port; anything else in Host is nobody's address.
 _HOST = re.compile(rb"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
@@ -24,6 +26,21 @@ def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
     if is_trusted_proxy((scope.get("client") or ("", 0))[0]):
         forwarded = headers.get(b"x-forwarded-proto", b""), headers.get(b"x-forwarded-host", b"")
     return _address(scope["scheme"], headers.get(b"host", b""), *forwarded)
+
+
+def own_url() -> str:
+    """The address of the host for callers of whom nothing else is known."""
+    return str(settings.PUBLIC_URL) or f"http://{settings.HOST}:{settings.PORT}"
+
+
+@lru_cache(maxsize=1024)
+def is_known(url: str) -> bool:
+    """Whether the operator named this address, so that what is signed may hold it.
+
+    Others come from a Host header, and whoever asks chooses that: a signature over it would vouch for anybody.
+    """
+    hosts = [host for host in settings.ALLOWED_HOSTS if host != "*"]
+    return url == settings.PUBLIC_URL or validate_host(split_domain_port(urlsplit(url).netloc)[0], hosts)
 
 
 @lru_cache(maxsize=1024)

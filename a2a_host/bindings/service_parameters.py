@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from a2a_host.bindings.public_url import base_url, own_url
 from agents.access import authenticate
 from agents.registry import AgentEntry
 from protocol.errors import VersionNotSupportedError
@@ -24,6 +25,7 @@ _WANTED = {
     b"last-event-id": "last_event_id",
     b"content-length": "content_length",
     b"a2a-extensions": "extensions",
+    b"x-a2a-extensions": "extensions_v03",
 }
 
 
@@ -38,6 +40,8 @@ class ServiceParameters:
     last_event_id: str = ""
     content_length: str = ""
     extensions: str = ""
+    extensions_v03: str = ""
+    base_url: str = ""
 
     @property
     def declared_length(self) -> int | None:
@@ -53,15 +57,11 @@ class ServiceParameters:
             entry=entry,
             caller=caller,
             dialect=f"{binding}/1.0",
-            extensions=self.requested_extensions(),
+            requested=_uris(self.extensions),
+            requested_v03=_uris(self.extensions_v03),
             resume_after=resume,
+            base_url=self.base_url or own_url(),
         )
-
-    def requested_extensions(self) -> frozenset[str]:
-        """URIs of A2A-Extensions (§3.2.6)."""
-        if not self.extensions:
-            return frozenset()
-        return frozenset(uri for part in self.extensions.split(",") if (uri := part.strip()))
 
     def served_version(self) -> str | None:
         """The version that the request names, None if it names none: that of its method or path then counts (§3.6).
@@ -77,6 +77,26 @@ class ServiceParameters:
         return match[1]
 
 
+_NO_URIS: frozenset[str] = frozenset()
+
+
+def _uris(header: str) -> frozenset[str]:
+    """The URIs of A2A-Extensions (§3.2.6)."""
+    return frozenset(uri for part in header.split(",") if (uri := part.strip())) if header else _NO_URIS
+
+
+def activated(call: Call) -> tuple[tuple[str, str], ...]:
+    """The service parameter of a reply that names the extensions it was made with, as (name, value), if there are any.
+
+    0.3 has a name of its own for it.
+    """
+    extensions = call.extensions
+    if not extensions:
+        return ()
+    name = "x-a2a-extensions" if call.version == "0.3" else "a2a-extensions"
+    return ((name, ", ".join(uri for uri in sorted(extensions))),)
+
+
 def read_service_parameters(scope: Any) -> ServiceParameters:
     """From headers, and the version from the query where no header has it (§3.6.1)."""
     found = ServiceParameters()
@@ -87,6 +107,7 @@ def read_service_parameters(scope: Any) -> ServiceParameters:
         text = value.decode("latin-1")
         earlier = getattr(found, attribute)
         setattr(found, attribute, text if earlier in ("", text) else f"{earlier}, {text}")
+    found.base_url = base_url(scope, dict(scope["headers"]))
     query = scope["query_string"]
     if query and not found.version:
         found.version = version_in_query(query)

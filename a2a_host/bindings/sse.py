@@ -27,16 +27,18 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 class Frames:
     """The frames of a stream of `kind`, in the JSON of a dialect. Has to be closed."""
 
-    __slots__ = ("_dialect", "_kind", "_stream")
+    __slots__ = ("_dialect", "_kind", "_stream", "headers")
 
     # What the newest frame has as an event beside its data: lines of it, and members of the JSON that it is wrapped in.
     event: bytes = b""
     beside: bytes = b""
 
-    def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire]) -> None:
+    def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire], headers: Headers | None = None) -> None:
         self._stream = stream
         self._dialect = dialect
         self._kind = kind
+        # Of the reply, beside those of every stream.
+        self.headers = headers
 
     async def next(self) -> Frame | None:
         """The next frame, None at the end. One without a payload is a sign of life."""
@@ -88,7 +90,7 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
             gone.cancel()
 
     async def _send_frames(self) -> None:
-        await self.send_headers(status=200, headers=_HEADERS)
+        await self.send_headers(status=200, headers=[*_HEADERS, *(self._frames.headers or ())])
         try:
             while (event := await self._next_event()) is not None:
                 await self.send_body(event, more_body=True)

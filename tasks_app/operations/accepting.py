@@ -53,6 +53,7 @@ async def accept_message(call: Call, request: SendMessageRequest, acknowledged: 
     task that has ended or is busy, InvalidParamsError for a wrong context or a repeated messageId with other content;
     then nothing was stored.
     """
+    call.check_extensions()
     _check_content(call, request)
     acceptance = None
     # Of strangers without a common history, one could fetch another's answer with a guessed message.

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from a2a_host.bindings.methods import (
     CANCEL_TASK,
+    GET_EXTENDED_CARD,
     GET_TASK,
     LIST_TASKS,
     SEND_MESSAGE,
@@ -21,11 +22,12 @@ from a2a_host.bindings.methods import (
 )
 from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
+from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.sse import Frames
 from protocol.dialects import Dialect
 from protocol.dialects.drafts import read_request
 from protocol.dialects.v1 import V1_0
-from protocol.errors import A2AError, PushNotificationNotSupportedError, UnsupportedOperationError
+from protocol.errors import A2AError, PushNotificationNotSupportedError
 from protocol.model import Wire
 from protocol.query import decode_query
 from tasks_app.usage import count, counted
@@ -67,7 +69,9 @@ class OperationView(AsyncAPIView):
         """Do it, and answer with its response or the stream of them."""
         with counted(self.call, operation.name):
             answer = await perform_operation(self.call, self.dialect, operation, request)
-        return EventStreamResponse(answer) if isinstance(answer, Frames) else Response(answer)
+        if isinstance(answer, Frames):
+            return EventStreamResponse(answer)
+        return Response(answer, headers=dict(activated(self.call)))
 
 
 class SendMessageView(OperationView):
@@ -146,9 +150,11 @@ class PushConfigView(AsyncAPIView):
     delete = get
 
 
-class ExtendedCardView(AsyncAPIView):
+class ExtendedCardView(OperationView):
     """GET /extendedAgentCard"""
 
-    async def get(self, request: Request) -> Response:
-        """GetExtendedAgentCard: no agent of this version has the capability (§3.3.4)."""
-        raise UnsupportedOperationError("The agent has no extended card.")
+    async def get(self, request: Request) -> HttpResponseBase:
+        """GetExtendedAgentCard. Each caller has one of its own, which changes with the groups of its key."""
+        response = await self.perform(GET_EXTENDED_CARD, self.from_query(GET_EXTENDED_CARD))
+        response["Cache-Control"] = "private, no-cache"
+        return response
