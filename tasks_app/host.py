@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from agents.access import flush_last_used
+from agents.outbound.rules import OutboundRules
 from agents.registry import CHANNEL as AGENTS_CHANNEL
 from agents.registry import AgentEntry, Registry
 from agents.runtimes.base import Caller, Run
@@ -49,6 +50,7 @@ class Host:
         self.journal = Journal(dsn, self.origin, self._published)
         self.listener = Listener(dsn, self._caught_up)
         self.doorbell = Doorbell()
+        self.outbound = OutboundRules.from_settings()
         self.usage = Usage(self.store.pool)
         self.executions: dict[str, Execution] = {}
         self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
@@ -135,6 +137,8 @@ class Host:
     def _published(self, writes: Sequence[Write]) -> None:
         for write in writes:
             self.hub.publish(write.task_id, write.events if isinstance(write, Change) else [])
+            if isinstance(write, Change) and write.has_push_configs and write.events:
+                self.doorbell.ring_for_push(write.task_id)
 
     async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
         """The tasks that a message refers to, as far as its sender may see them."""

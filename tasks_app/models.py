@@ -41,6 +41,9 @@ class Task(models.Model):
     dialect = models.CharField(max_length=20, help_text="Binding and version of the call that created it.")
     request = models.TextField(help_text="SendMessageRequest of the newest turn without its message, as JSON.")
 
+    has_push_configs = models.BooleanField(db_default=False, help_text="Whether there ever was a push config.")
+    push_due_at = models.DateTimeField(null=True, help_text="Since when events wait to be noted for push configs.")
+
     class Meta:
         indexes = [
             models.Index(fields=["agent", "owner", "-status_at", "-id"], name="task_list"),
@@ -52,6 +55,7 @@ class Task(models.Model):
                 name="task_unfinished",
                 condition=models.Q(state__in=[TaskState.SUBMITTED.number, TaskState.WORKING.number]),
             ),
+            models.Index(fields=["push_due_at"], name="task_push_due", condition=models.Q(push_due_at__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -101,6 +105,44 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task_id}#{self.seq}"
+
+
+class PushConfig(models.Model):
+    """A webhook of a task (§4.3.1), and how far the log of the task has been delivered to it.
+
+    `cursor` is the seq of the last event that the receiver took; what is between it and `last_seq` waits. `due_at` is
+    when the next attempt may be made, null while nothing waits. Who delivers holds `lease_until` under a raised
+    `claim`; whatever is written under an older one is lost.
+    """
+
+    pk = models.CompositePrimaryKey("task_id", "config_id")
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, db_constraint=False, related_name="push_configs", db_index=False
+    )
+    config_id = models.CharField(max_length=255)
+    url = models.TextField()
+    token = models.TextField(blank=True, help_text="Encrypted; empty for none.")
+    scheme = models.TextField(blank=True, help_text="Authentication scheme, such as Bearer.")
+    credentials = models.TextField(blank=True, help_text="Encrypted; empty for none.")
+    version = models.CharField(max_length=8, help_text="Version of the protocol that it is told in, such as 1.0.")
+    created_at = models.DateTimeField()
+
+    cursor = models.IntegerField()
+    last_seq = models.IntegerField()
+    due_at = models.DateTimeField(null=True)
+    claim = models.IntegerField(db_default=0)
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.IntegerField(db_default=0, help_text="Failed attempts since the last delivery.")
+    last_error = models.TextField(db_default="", blank=True)
+    disabled_reason = models.TextField(db_default="", blank=True, help_text="Why nothing is delivered any more.")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], name="push_config_due", condition=models.Q(due_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task_id} {self.config_id}"
 
 
 class Receipt(models.Model):

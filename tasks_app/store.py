@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -74,7 +74,7 @@ class Store:
         rows = await self.query(_RECEIPT, [agent_id, owner, message_id])
         return (rows[0][0], rows[0][1]) if rows else None
 
-    async def query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    async def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Rows of one statement that may run twice. A broken connection is replaced; without a database for some
         seconds it raises UnavailableError."""
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Celery's entry points: doorbells for tasks of `worker` agents, and the sweep that beat asks for."""
+"""Celery's entry points: doorbells for tasks of `worker` agents and for webhooks, and the sweep that beat asks for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_init, worker_shutdown
 
-from tasks_app.execution.doorbell import RUN_TASKS
+from tasks_app.execution.doorbell import DELIVER_PUSH, RUN_TASKS
 from tasks_app.execution.worker import WorkerLoop
 
 _loop: WorkerLoop | None = None
@@ -35,8 +35,15 @@ def run_tasks(rings: list[tuple[str, int]]) -> None:
         _loop.run_tasks(rings)
 
 
+@shared_task(name=DELIVER_PUSH, ignore_result=True, acks_late=True)
+def deliver_push(task_ids: list[str]) -> None:
+    """Tell the webhooks of tasks their news."""
+    if _loop is not None:
+        _loop.deliver_push(task_ids)
+
+
 @shared_task(name="tasks_app.sweep", ignore_result=True)
 def sweep_tasks() -> None:
-    """FAIL or queue again what nobody holds any more."""
+    """FAIL or queue again what nobody holds any more, and deliver what webhooks wait for."""
     if _loop is not None:
         _loop.sweep()

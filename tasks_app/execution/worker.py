@@ -1,4 +1,4 @@
-"""Running tasks in a Celery worker: one event loop in a thread of its own for all agents of the process."""
+"""What a Celery worker does for tasks: one event loop in a thread of its own for all agents and webhooks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tasks_app.execution.turn import message_of, turn_of
 from tasks_app.execution.upkeep import sweep
 from tasks_app.host import Host
 from tasks_app.process import get_host, stop_host
+from tasks_app.push.delivery import Delivery
 
 logger = logging.getLogger(__name__)
 
@@ -32,17 +33,27 @@ class WorkerLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agents", daemon=True)
         self._places = asyncio.Semaphore(_RUNS_AT_ONCE)
+        self._delivery: Delivery | None = None
 
     def start(self) -> None:
         """Start the loop and the host. Raises what the host raises."""
         self._thread.start()
-        self.call(get_host("worker")).result(_START_SECONDS)
+        self.call(self._start()).result(_START_SECONDS)
+
+    async def _start(self) -> None:
+        host = await get_host("worker")
+        self._delivery = Delivery(host.store, host.outbound)
 
     def stop(self) -> None:
-        """Stop the host, then the loop."""
-        self.call(stop_host()).result(_STOP_SECONDS)
+        """Stop deliveries and the host, then the loop."""
+        self.call(self._stop()).result(_STOP_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=1)
+
+    async def _stop(self) -> None:
+        if self._delivery is not None:
+            await self._delivery.stop()
+        await stop_host()
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the loop; returns its `concurrent.futures.Future`."""
@@ -53,10 +64,23 @@ class WorkerLoop:
         for task_id, attempt in rings:
             self.call(self._run_task(task_id, attempt))
 
+    def deliver_push(self, task_ids: list[str]) -> None:
+        """Tell the webhooks of tasks what they have not had yet. Returns at once."""
+        self.call(self._deliver_push(task_ids))
+
+    async def _deliver_push(self, task_ids: list[str]) -> None:
+        try:
+            if self._delivery is not None:
+                await self._delivery.deliver(task_ids)
+        except Exception:
+            logger.exception("Webhooks of %d tasks have to wait for the sweep", len(task_ids))
+
     def sweep(self) -> int:
-        """Look for abandoned tasks once."""
+        """Look for abandoned tasks and for webhooks that wait, once. Returns how many tasks were looked at."""
 
         async def look() -> int:
+            if self._delivery is not None:
+                await self._delivery.sweep()
             return await sweep(await get_host())
 
         found: int = self.call(look()).result(_START_SECONDS)

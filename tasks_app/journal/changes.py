@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from protocol.states import TaskState
+from tasks_app.push.config import StoredConfig
 from tasks_app.record import Event, HistoryEntry
 
 
@@ -38,6 +39,8 @@ class Creation:
     lease_until: datetime | None
     acceptance: Acceptance | None
     done: asyncio.Future[bool]
+    push_config: StoredConfig | None = None
+    metadata: str | None = None
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ class Change:
 
     `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` None keeps what is stored.
     `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
-    won or lost, or None for a write that the database refuses to take.
+    won or lost, or None for a write that the database refuses to take. `has_push_configs` is known once it is won.
     """
 
     task_id: str
@@ -67,3 +70,5 @@ class Change:
     events: list[Event] = field(default_factory=list)
     messages: list[HistoryEntry] = field(default_factory=list)
     stored: Callable[[bool | None], None] | None = None
+    push_config: StoredConfig | None = None
+    has_push_configs: bool = False

@@ -13,25 +13,30 @@ from itertools import chain, combinations, count
 
 from tasks_app.arrays import plain_array, text_array, time_array
 from tasks_app.journal.changes import Acceptance, Change, Creation
+from tasks_app.push.config import REPLACE, StoredConfig
 
 CHANNEL = "a2a_events"
+PUSH_MARK = "+"
+"""Before the id of a task that was changed and has push configs, beside the id alone."""
 _NOTIFY_IDS = 150  # ids of 36 characters and a seq in one payload, under NOTIFY's 8,000 bytes
 
 _CREATE = """
 creation AS (
     SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::text[],
-        %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
+        %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+        %s::text[])
     AS i(id, agent_id, owner, context_id, status, created_at, dialect, request, worker, lease_until,
-        message_id, digest, accepted_id, body, search)
+        message_id, digest, accepted_id, body, search, metadata)
 ), fresh AS (
     INSERT INTO tasks_app_receipt (agent_id, owner, message_id, task_id, digest, created_at)
     SELECT agent_id, owner, accepted_id, id, digest, created_at FROM creation WHERE digest IS NOT NULL
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING RETURNING task_id
 ), created AS (
     INSERT INTO tasks_app_task (id, agent_id, owner, context_id, state, status, status_at, created_at, last_seq,
-        message_count, version, attempt, worker, lease_until, dialect, request)
+        message_count, version, attempt, worker, lease_until, dialect, request, metadata,
+        has_push_configs)
     SELECT id, agent_id, owner, context_id, 1, status, created_at, created_at, 0, 1, 1, 1, worker, lease_until, dialect,
-        request
+        request, metadata, {configured}
     FROM creation WHERE digest IS NULL OR id IN (SELECT task_id FROM fresh)
     RETURNING id
 ), first_message AS (
@@ -49,9 +54,11 @@ change AS (
     UPDATE tasks_app_task t SET state = i.state, status = i.status, status_at = i.status_at, metadata = i.metadata,
         last_seq = i.last_seq, message_count = i.message_count, version = t.version + 1, attempt = i.new_attempt,
         worker = i.worker, lease_until = i.lease_until, request = coalesce(i.request, t.request),
+        has_push_configs = {configured},
+        push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
     FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt
-    RETURNING t.id
+    RETURNING t.id, t.has_push_configs
 ), logged AS (
     INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt,
         created_at)
@@ -79,6 +86,23 @@ accepted AS (
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING
 )"""
 
+# A push config that came with a message (§3.2.2). One with the same id goes on where its predecessor was.
+_CONFIG = """
+config AS (
+    SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+        %s::timestamptz[], %s::int[])
+    AS k(task_id, config_id, url, token, scheme, credentials, version, created_at, cursor)
+)"""
+_CONFIGURE = f"""
+won AS (
+    SELECT id FROM created UNION ALL SELECT id FROM changed
+), configured AS (
+    INSERT INTO tasks_app_pushconfig AS p (task_id, config_id, url, token, scheme, credentials, version, created_at,
+        cursor, last_seq)
+    SELECT k.*, k.cursor FROM config k JOIN won ON won.id = k.task_id
+    ON CONFLICT (task_id, config_id) DO UPDATE SET {REPLACE}
+)"""
+
 # Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
 _TELL = """
 told AS (
@@ -87,13 +111,25 @@ told AS (
 )"""
 
 # What a statement does not mention costs nothing, and most batches of a calm host need a part or two.
-_PARTS = {"create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT}
+_PARTS = {"config": _CONFIG, "create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT}
+# Whether a task has push configs after the write.
+_AS_BEFORE = {"create": "false", "change": "t.has_push_configs"}
+_CONFIGURED = {
+    "create": "id IN (SELECT task_id FROM config)",
+    "change": "(t.has_push_configs OR t.id IN (SELECT task_id FROM config))",
+}
 _WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 
 def _statement(parts: Sequence[str]) -> str:
-    won = " UNION ALL ".join(_WON[part] for part in parts if part in _WON)
-    sql = "WITH " + ",".join([*(_PARTS[part] for part in parts), _TELL]) + won + " UNION ALL SELECT NULL FROM told"
+    flags = _CONFIGURED if "config" in parts else _AS_BEFORE
+    texts = [_PARTS[part].format(configured=flags.get(part)) for part in parts]
+    if "config" in parts:
+        texts.append(_CONFIGURE)
+    rows = [*(_WON[part] for part in parts if part in _WON), "SELECT NULL FROM told"]
+    if "change" in parts:
+        rows.append(f"SELECT '{PUSH_MARK}' || id FROM changed WHERE has_push_configs")
+    sql = "WITH " + ",".join([*texts, _TELL]) + " UNION ALL ".join(rows)
     numbers = count(1)
     return re.sub("%s", lambda _: f"${next(numbers)}", sql)
 
@@ -109,6 +145,7 @@ def _combinations() -> Iterator[tuple[str, ...]]:
         for extra in combinations(("speak", "accept"), size):
             yield ("change", *extra)
             yield ("create", "change", *extra)
+    yield tuple(_PARTS)
 
 
 STATEMENTS = {_name(parts): _statement(parts) for parts in _combinations()}
@@ -117,16 +154,36 @@ STATEMENTS = {_name(parts): _statement(parts) for parts in _combinations()}
 def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> tuple[str, list[str]]:
     """The name of the statement for a batch, and its parameters in order: one array literal a column."""
     columns: dict[str, list[str]] = {}
-    if creations:
+    configs = [
+        *(c.push_config for c in creations if c.push_config is not None),
+        *(c.push_config for c in changes if c.push_config is not None),
+    ]
+    if configs:
+        columns["config"] = _config_columns(configs)
+    if creations or configs:
         columns["create"] = _creation_columns(creations)
-    if changes:
+    if changes or configs:
         columns["change"] = [*_change_columns(changes), *_event_columns(changes)]
-    if any(c.messages for c in changes):
+    if configs or any(c.messages for c in changes):
         columns["speak"] = _message_columns(changes)
-    if any(c.acceptance for c in changes):
+    if configs or any(c.acceptance for c in changes):
         columns["accept"] = _acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
     told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
+
+
+def _config_columns(rows: Sequence[StoredConfig]) -> list[str]:
+    return [
+        plain_array(r.task_id for r in rows),
+        text_array(r.config_id for r in rows),
+        text_array(r.url for r in rows),
+        text_array(r.token for r in rows),
+        text_array(r.scheme for r in rows),
+        text_array(r.credentials for r in rows),
+        text_array(r.version for r in rows),
+        time_array(r.created_at for r in rows),
+        plain_array(r.cursor for r in rows),
+    ]
 
 
 def _creation_columns(rows: Sequence[Creation]) -> list[str]:
@@ -146,6 +203,7 @@ def _creation_columns(rows: Sequence[Creation]) -> list[str]:
         text_array(r.acceptance.message_id if r.acceptance else None for r in rows),
         text_array(r.message.body for r in rows),
         text_array(r.message.search for r in rows),
+        text_array(r.metadata for r in rows),
     ]
 
 

@@ -129,7 +129,10 @@ class Journal:
         if self._link is None:
             raise psycopg.OperationalError("the journal is not connected")
         ids = await self._link.execute(*statement.prepare(self._origin, creations, changes))
-        return {task_id for task_id in ids if task_id is not None}
+        won = {task_id for task_id in ids if task_id is not None}
+        for change in changes:
+            change.has_push_configs = statement.PUSH_MARK + change.task_id in won
+        return won
 
     def _answer(self, batch: Sequence[Write], won: set[str]) -> None:
         for write in batch:

@@ -18,7 +18,7 @@ from protocol.errors import (
     Violation,
 )
 from protocol.ids import new_id
-from protocol.model import Message
+from protocol.model import Message, TaskPushNotificationConfig
 from protocol.requests import SendMessageRequest
 from protocol.states import RUNNING, TaskState
 from protocol.timestamps import now
@@ -28,6 +28,8 @@ from tasks_app.execution.turn import Turn
 from tasks_app.journal import Acceptance, Change, Creation
 from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.operations.call import Call
+from tasks_app.operations.push_configs import check_room
+from tasks_app.push.config import check_config, sealed
 from tasks_app.record import HistoryEntry, TaskRecord, initial_status
 
 _TRIES = 5  # how often a follow-up that lost a race looks at the task again
@@ -45,13 +47,16 @@ class Accepted:
     repeated: bool = False
 
 
-async def accept_message(call: Call, request: SendMessageRequest, acknowledged: bool) -> Accepted:
+async def accept_message(
+    call: Call, request: SendMessageRequest, acknowledged: bool, metadata: str | None = None
+) -> Accepted:
     """Store the message and start the agent; the message is committed before anything runs (§3.1.1).
 
-    `acknowledged` says that the caller is going to be given a task before the agent has answered. Raises
+    `acknowledged` says that the caller is going to be given a task before the agent has answered. `metadata`, a JSON
+    object, is what a new task has before its agent adds to it. Raises
     ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotFoundError, UnsupportedOperationError for a
-    task that has ended or is busy, InvalidParamsError for a wrong context or a repeated messageId with other content;
-    then nothing was stored.
+    task that has ended or is busy, InvalidParamsError for a wrong context, a repeated messageId with other content or
+    a webhook that may not be called; then nothing was stored.
     """
     call.check_extensions()
     _check_content(call, request)
@@ -60,6 +65,7 @@ async def accept_message(call: Call, request: SendMessageRequest, acknowledged: 
     if call.entry.idempotent_sends and not call.is_stranger:
         digest = codec.fingerprint(request)
         acceptance = Acceptance(call.entry.id, call.caller.owner, request.message.message_id, digest)
+    push_config = await _take_push_config(call, request)
     turn = Turn(
         configuration=request.configuration,
         metadata=request.metadata,
@@ -68,19 +74,37 @@ async def accept_message(call: Call, request: SendMessageRequest, acknowledged: 
         acknowledged=acknowledged,
     )
     if request.message.task_id:
-        return await _continue_task(call, request, turn, acceptance)
-    return await _create_task(call, request, turn, acceptance)
+        return await _continue_task(call, request, turn, acceptance, push_config)
+    return await _create_task(call, request, turn, acceptance, push_config, metadata)
 
 
 def _check_content(call: Call, request: SendMessageRequest) -> None:
     for part in request.message.parts:
         if not call.entry.accepts_part(part):
             raise ContentTypeNotSupportedError(part.media_type)
-    if request.configuration is not UNSET and request.configuration.task_push_notification_config is not UNSET:
+
+
+async def _take_push_config(call: Call, request: SendMessageRequest) -> TaskPushNotificationConfig | None:
+    """The checked webhook of a request, taken out of it: its secrets are no business of the agent or of the turn that
+    is stored."""
+    if request.configuration is UNSET or request.configuration.task_push_notification_config is UNSET:
+        return None
+    if not call.entry.push_notifications:
         raise PushNotificationNotSupportedError
+    config = request.configuration.task_push_notification_config
+    await check_config(config, call.host.outbound, "configuration.taskPushNotificationConfig.")
+    request.configuration.task_push_notification_config = UNSET
+    return config
 
 
-async def _create_task(call: Call, request: SendMessageRequest, turn: Turn, acceptance: Acceptance | None) -> Accepted:
+async def _create_task(
+    call: Call,
+    request: SendMessageRequest,
+    turn: Turn,
+    acceptance: Acceptance | None,
+    push_config: TaskPushNotificationConfig | None,
+    metadata: str | None,
+) -> Accepted:
     message = request.message
     message.task_id = new_id()
     message.context_id = message.context_id or new_id()
@@ -101,8 +125,12 @@ async def _create_task(call: Call, request: SendMessageRequest, turn: Turn, acce
         lease_until=at + (LEASE if here else RING_AGAIN),
         request=encode(turn).decode(),
         history=[entry.body],
+        metadata=metadata,
     )
-    if await call.host.journal.submit(_creation(call, record, entry, acceptance)):
+    creation = _creation(call, record, entry, acceptance)
+    if push_config is not None:
+        creation.push_config = sealed(push_config, record.id, call.dialect, cursor=0)
+    if await call.host.journal.submit(creation):
         return _start(call, record, request)
     if acceptance is None:
         raise InternalError
@@ -124,11 +152,16 @@ def _creation(call: Call, record: TaskRecord, message: HistoryEntry, acceptance:
         lease_until=record.lease_until,
         acceptance=acceptance,
         done=asyncio.get_running_loop().create_future(),
+        metadata=record.metadata,
     )
 
 
 async def _continue_task(
-    call: Call, request: SendMessageRequest, turn: Turn, acceptance: Acceptance | None
+    call: Call,
+    request: SendMessageRequest,
+    turn: Turn,
+    acceptance: Acceptance | None,
+    push_config: TaskPushNotificationConfig | None,
 ) -> Accepted:
     for _ in range(_TRIES):
         record = await call.load_task(request.message.task_id)
@@ -136,6 +169,9 @@ async def _continue_task(
             return await _repeated(call, acceptance)
         _check_follow_up(record, request.message)
         follow_up = _follow_up(call, record, request.message, turn, acceptance)
+        if push_config is not None:
+            follow_up.push_config = sealed(push_config, record.id, call.dialect, record.last_seq)
+            await check_room(call, follow_up.push_config)
         if await call.host.journal.submit(follow_up):
             return _start(call, _after(record, follow_up), request)
     message = "The task changed too often while the message was being taken in."

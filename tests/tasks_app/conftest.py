@@ -18,7 +18,7 @@ from tests.tasks_app.writes import Desk, open_desk
 
 _TABLES = (
     *("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt", "tasks_app_taskcount"),
-    *("agents_usage", "agents_skill", "agents_agent", "agents_apikey"),
+    *("tasks_app_pushconfig", "agents_usage", "agents_skill", "agents_agent", "agents_apikey"),
 )
 
 
@@ -68,5 +68,5 @@ async def desk(world: World, agent: AgentEntry) -> AsyncIterator[Desk]:
 
 async def empty_tables(world: World) -> None:
     """Forget every task, for tests that run many programs in one world."""
-    for table in _TABLES[:5]:
+    for table in _TABLES[:6]:
         await world.query(f"DELETE FROM {table}")

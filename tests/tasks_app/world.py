@@ -16,7 +16,7 @@ from agents.registry import AgentEntry
 from agents.runtimes.base import Caller, Run, Runtime, Updates
 from agents.runtimes.factory import RuntimeSlot
 from agents.threads import in_thread
-from protocol.model import Artifact, Message, Part, Role
+from protocol.model import Artifact, Message, Part, Role, TaskPushNotificationConfig
 from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.host import Host
@@ -129,7 +129,7 @@ class World:
 
     async def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table of tasks, for "and nothing changed"."""
-        tables = ("task", "message", "event", "receipt", "taskcount")
+        tables = ("task", "message", "event", "receipt", "taskcount", "pushconfig")
         return {t: sorted(await self.query(f"SELECT * FROM tasks_app_{t}"), key=repr) for t in tables}
 
 
@@ -142,6 +142,7 @@ def request(
     references: Sequence[str] = (),
     immediately: bool = False,
     history_length: int | None = None,
+    push_config: TaskPushNotificationConfig | None = None,
 ) -> SendMessageRequest:
     """A SendMessageRequest with one text part and, unless given, a messageId of its own."""
     message = Message(
@@ -153,6 +154,8 @@ def request(
         reference_task_ids=list(references),
     )
     configuration = SendMessageConfiguration(return_immediately=immediately, history_length=history_length)
+    if push_config is not None:
+        configuration.task_push_notification_config = push_config
     return SendMessageRequest(message=message, configuration=configuration)
 
 

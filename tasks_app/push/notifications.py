@@ -1,0 +1,49 @@
+"""What webhooks are sent: the events of a task in the version of the protocol that the config was made with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol.dialects.v03 import V0_3
+from protocol.model import Message, Task
+from tasks_app.push.queue import Claim
+from tasks_app.record import Event, EventKind
+from tasks_app.store import Store
+
+_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """The body of one POST, which brings the receiver to event `seq`."""
+
+    seq: int
+    content_type: str
+    body: bytes
+
+
+async def next_notifications(store: Store, claim: Claim, after: int) -> list[Notification]:
+    """The first events beyond `after`, in order; empty if there is none."""
+    events = await store.events_page(claim.task_id, after, _PAGE)
+    if claim.version == V0_3.version:
+        return await _tasks(store, claim, events)
+    return [
+        Notification(event.seq, "application/a2a+json", event.payload(claim.task_id, claim.context_id))
+        for event in events
+    ]
+
+
+async def _tasks(store: Store, claim: Claim, events: list[Event]) -> list[Notification]:
+    """0.3 tells of each event with the whole task as it was then (0.3 §9.5)."""
+    record = await store.load(claim.task_id)
+    if record is None:
+        return []
+    statuses = await store.statuses(claim.task_id)
+    found = []
+    for event in events:
+        if event.kind is EventKind.MESSAGE:
+            body = V0_3.write(Message, event.body.encode())
+        else:
+            body = V0_3.write(Task, record.at(event.seq, statuses).render())
+        found.append(Notification(event.seq, "application/json", body))
+    return found
