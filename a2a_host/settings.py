@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from a2a_host.openapi.settings import REST_FRAMEWORK as REST_FRAMEWORK
+from a2a_host.openapi.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from a2a_host.services.layout import Layout
 from a2a_host.unfold import UNFOLD as UNFOLD
 from agents.outbound.allowed import Allowed, read_allowed
@@ -127,6 +129,8 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "channels",
     "django_htmx",
     "agents",

@@ -1,4 +1,7 @@
-"""What Django's own handler serves: the admin and the pages for staff. The A2A paths never reach it (see `asgi`)."""
+"""What Django's own handler serves: the admin, the pages for staff and the OpenAPI document.
+
+The A2A paths never reach it (see `asgi`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from django.views.generic import RedirectView
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="tasks"), name="home"),
     path("", include("tasks_app.urls")),
+    path("api/", include("a2a_host.openapi.urls")),
     path("admin/", admin.site.urls),
 ]
 

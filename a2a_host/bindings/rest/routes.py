@@ -27,6 +27,14 @@ _PUSH_CONFIGS = views.PushConfigsView.as_view()
 _PUSH_CONFIG = views.PushConfigView.as_view()
 
 
+def templates() -> dict[str, Any]:
+    """The view of every path below an agent's URL, by its template; a name in braces is a field of the request."""
+    fixed = {f"/{'/'.join(segments)}": view for segments, view in _FIXED.items()}
+    verbs = {f"/tasks/{{id}}:{verb}": view for verb, view in _TASK_VERBS.items()}
+    configs = "/tasks/{taskId}/pushNotificationConfigs"
+    return fixed | {"/tasks/{id}": _TASK} | verbs | {configs: _PUSH_CONFIGS, f"{configs}/{{id}}": _PUSH_CONFIG}
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A view, its path arguments, and the tenant that the path names; "" for none."""
