@@ -14,7 +14,7 @@ import pytest
 
 from a2a_host.services.processes import Process
 from tests.support.callers import Caller, make_client
-from tests.support.deployment import Deployment, Web, wait_until
+from tests.support.deployment import Deployment, GrpcServer, Web, wait_until
 from tests.support.peers import PEERS
 
 KEEP_ALIVE = "0.5"
@@ -80,9 +80,24 @@ def worker(deployment: Deployment) -> Process:
     return deployment.start_worker()
 
 
-@pytest.fixture(params=list(PEERS))
+@pytest.fixture(scope="session")
+def grpc_server(deployment: Deployment, web: Web) -> GrpcServer:
+    """The gRPC process. It knows the agents, as they are registered when the web process answers."""
+    return deployment.start_grpc(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+
+
+@pytest.fixture(params=[*PEERS, "grpc"])
 def binding(request: pytest.FixtureRequest) -> str:
     """Each binding in turn."""
+    name: str = request.param
+    if name == "grpc":
+        request.getfixturevalue("grpc_server")
+    return name
+
+
+@pytest.fixture(params=list(PEERS))
+def json_binding(request: pytest.FixtureRequest) -> str:
+    """Each binding that is written in JSON, for what only JSON can say."""
     name: str = request.param
     return name
 

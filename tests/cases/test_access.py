@@ -126,12 +126,12 @@ def test_a_list_is_of_one_agent(alice: Caller, binding: str) -> None:
     ],
 )
 def test_without_a_key_there_is_a_challenge(
-    anonymous: Caller, binding: str, header: str, value: str, challenge: str
+    anonymous: Caller, json_binding: str, header: str, value: str, challenge: str
 ) -> None:
-    peer = anonymous.at("order-agent", binding)
+    peer = anonymous.at("order-agent", json_binding)
     named = peer.headers | ({header: value} if header else {})
     headers = {name.encode(): text.encode("latin-1") for name, text in named.items()}
-    if binding == "jsonrpc":
+    if json_binding == "jsonrpc":
         content = '{"jsonrpc":"2.0","id":"q1","method":"SendMessage","params":{"message":{}}}'
         response = anonymous.client.post(f"{peer.base}/agents/order-agent", content=content, headers=headers)
         assert response.json()["error"]["code"] == -32000
@@ -176,8 +176,8 @@ def test_a_wrong_key_is_refused_by_an_open_agent_too(anonymous: Caller, binding:
 
 @pytest.mark.case("U07")
 @pytest.mark.spec("7.4")
-def test_two_different_keys_are_none(alice: Caller, bob: Caller, binding: str) -> None:
-    peer = alice.at("order-agent", binding)
+def test_two_different_keys_are_none(alice: Caller, bob: Caller, json_binding: str) -> None:
+    peer = alice.at("order-agent", json_binding)
     pair = [("authorization", f"Bearer {alice.key}"), ("authorization", f"Bearer {bob.key}")]
     response = alice.client.get(f"{peer.base}/agents/order-agent/tasks", headers=pair)
     assert response.status_code == 401

@@ -59,8 +59,8 @@ def test_history_length_of_a_send(alice: Caller, binding: str, length: int | Non
 @pytest.mark.case("H04")
 @pytest.mark.spec("3.2.4")
 @pytest.mark.parametrize("length", [-1, 2147483648, "abc", "1.5", "", "-0.5", "1e2"])
-def test_other_history_lengths_are_refused(alice: Caller, binding: str, length: Any) -> None:
-    echo = alice.at("echo", binding)
+def test_other_history_lengths_are_refused(alice: Caller, json_binding: str, length: Any) -> None:
+    echo = alice.at("echo", json_binding)
     task = echo.say("hi")
     with alice.refused("INVALID_PARAMS", "historyLength"):
         echo.get(task["id"], historyLength=length)

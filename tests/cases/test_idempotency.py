@@ -55,18 +55,18 @@ def test_a_retry_while_the_task_runs_waits_for_the_same_end(alice: Caller, bindi
 @pytest.mark.spec("3.3.1")
 @pytest.mark.parametrize("slug", ["steps", "steps-worker"])
 def test_a_stream_that_is_asked_for_again_joins_the_same_task(
-    alice: Caller, second_web: Web, binding: str, slug: str, worker: object
+    alice: Caller, second_web: Web, json_binding: str, slug: str, worker: object
 ) -> None:
     given = params("steps 8 40")
-    with alice.at(slug, binding).stream(given) as first:
+    with alice.at(slug, json_binding).stream(given) as first:
         begun = first.next()
-        with alice.before(second_web).at(slug, binding).stream(given) as second:
+        with alice.before(second_web).at(slug, json_binding).stream(given) as second:
             again = second.rest()
         events = [begun, *first.rest()]
     assert again[0].response["task"]["id"] == begun.response["task"]["id"]
     assert assemble(events) == assemble(again) == CHUNKS[:8]
     assert again[-1] == events[-1]
-    assert alice.at(slug, binding).list()["totalSize"] == 1
+    assert alice.at(slug, json_binding).list()["totalSize"] == 1
 
 
 @pytest.mark.case("I01")

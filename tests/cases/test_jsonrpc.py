@@ -313,7 +313,7 @@ def test_unknown_task_ids_are_not_found_whatever_they_look_like(alice: Caller, b
 
 @pytest.mark.case("J20")
 @pytest.mark.spec("5.1")
-def test_a_member_given_twice_is_refused_in_both_bindings(alice: Caller, binding: str) -> None:
+def test_a_member_given_twice_is_refused_in_both_bindings(alice: Caller, json_binding: str) -> None:
     twice = '{"message":{"messageId":"a","messageId":"b","role":"ROLE_USER","parts":[{"text":"hi"}]}}'
     with alice.refused("INVALID_PARAMS", "message.messageId"):
-        alice.at("echo", binding).send(twice)
+        alice.at("echo", json_binding).send(twice)

@@ -67,8 +67,8 @@ def too_deep(place: str, kind: str, depth: int) -> str:
 
 @pytest.mark.case("W33")
 @pytest.mark.spec("13.4")
-def test_nesting_within_the_limit_works(alice: Caller, binding: str) -> None:
-    data = alice.at("data", binding)
+def test_nesting_within_the_limit_works(alice: Caller, json_binding: str) -> None:
+    data = alice.at("data", json_binding)
     deep = json.loads(nested(90))
     task = data.say([{"data": deep, "metadata": deep}], metadata=deep)
     assert task["artifacts"][0]["parts"] == [{"data": deep, "metadata": deep}]
@@ -108,10 +108,10 @@ def test_one_limit_for_both_bindings(alice: Caller, binding: str, operation: str
 
 @pytest.mark.case("M01")
 @pytest.mark.spec("5.1")
-def test_the_limit_is_exact(alice: Caller, binding: str) -> None:
-    peer = alice.at("small", binding)
+def test_the_limit_is_exact(alice: Caller, json_binding: str) -> None:
+    peer = alice.at("small", json_binding)
     empty = len(json.dumps({"message": message("")}, ensure_ascii=False))
-    if binding == "jsonrpc":
+    if json_binding == "jsonrpc":
         empty += len('{"jsonrpc": "2.0", "id": "q1", "method": "SendMessage","params":}')
     assert peer.say("x" * (2048 - empty))["status"]["state"] == "TASK_STATE_COMPLETED"
     with alice.refused("REQUEST_TOO_LARGE"):

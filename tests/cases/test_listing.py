@@ -158,8 +158,8 @@ def test_the_status_filter(alice: Caller, binding: str) -> None:
 @pytest.mark.parametrize(
     "status", ["completed", "COMPLETED", "task_state_completed", "TASK_STATE_CANCELLED", "9", "-1", " ", "TASK_STATE_"]
 )
-def test_an_unknown_status_is_refused(alice: Caller, binding: str, status: str) -> None:
-    echo = alice.at("echo", binding)
+def test_an_unknown_status_is_refused(alice: Caller, json_binding: str, status: str) -> None:
+    echo = alice.at("echo", json_binding)
     echo.say("hi")
     with alice.refused("INVALID_PARAMS", "status"):
         echo.list(status=status)
@@ -231,9 +231,9 @@ def test_status_timestamp_after_includes_the_very_moment_that_was_printed(alice:
     "after",
     ["yesterday", "2025-01-01", "2025-01-01T00:00:00", "2025-13-01T00:00:00Z", "1", "2025-01-01T00:00:00.1234567890Z"],
 )
-def test_other_timestamps_are_refused(alice: Caller, binding: str, after: str) -> None:
+def test_other_timestamps_are_refused(alice: Caller, json_binding: str, after: str) -> None:
     with alice.refused("INVALID_PARAMS", "statusTimestampAfter"):
-        alice.at("echo", binding).list(statusTimestampAfter=after)
+        alice.at("echo", json_binding).list(statusTimestampAfter=after)
 
 
 @pytest.mark.spec("3.1.4")

@@ -45,8 +45,8 @@ def returned_parts(caller: Caller, binding: str, parts: str) -> str:
         '{"Text":"hi"}',
     ],
 )
-def test_a_part_has_content(alice: Caller, binding: str, part: str) -> None:
-    echo = alice.at("data", binding)
+def test_a_part_has_content(alice: Caller, json_binding: str, part: str) -> None:
+    echo = alice.at("data", json_binding)
     with alice.refused("INVALID_PARAMS", "message.parts[0]"):
         echo.send(raw_part(part))
     with alice.refused("INVALID_PARAMS", "message.parts[1]"):
@@ -68,8 +68,8 @@ def test_a_part_has_content(alice: Caller, binding: str, part: str) -> None:
         '{"text":"a","raw":"AAA=","url":"u","data":1}',
     ],
 )
-def test_a_part_has_one_content_only(alice: Caller, binding: str, part: str) -> None:
-    data = alice.at("data", binding)
+def test_a_part_has_one_content_only(alice: Caller, json_binding: str, part: str) -> None:
+    data = alice.at("data", json_binding)
     for call in (data.send, data.stream):
         with alice.refused("INVALID_PARAMS", "message.parts[0]"):
             call(raw_part(part))
@@ -116,8 +116,8 @@ DATA = [
 @pytest.mark.case("W32")
 @pytest.mark.spec("4.1.6")
 @pytest.mark.parametrize("data", DATA, ids=lambda data: data[:30])
-def test_data_comes_back_byte_for_byte(alice: Caller, binding: str, data: str) -> None:
-    assert returned_parts(alice, binding, f'[{{"data":{data}}}]') == f'[{{"data":{data}}}]'
+def test_data_comes_back_byte_for_byte(alice: Caller, json_binding: str, data: str) -> None:
+    assert returned_parts(alice, json_binding, f'[{{"data":{data}}}]') == f'[{{"data":{data}}}]'
 
 
 @pytest.mark.case("W17")
@@ -165,9 +165,9 @@ def test_every_base64_is_printed_as_the_standard_one(alice: Caller, binding: str
 @pytest.mark.case("W21")
 @pytest.mark.spec("5.5")
 @pytest.mark.parametrize("raw", ['"A"', '"AAA=A"', '"A==="', '"!!!!"', '"AA AA"', '"AA\\nAA"', '"ž"', "5", "[1]", "{}"])
-def test_what_is_no_base64_is_refused(alice: Caller, binding: str, raw: str) -> None:
+def test_what_is_no_base64_is_refused(alice: Caller, json_binding: str, raw: str) -> None:
     with alice.refused("INVALID_PARAMS", "message.parts[0].raw"):
-        alice.at("data", binding).send(raw_part(f'{{"raw":{raw}}}'))
+        alice.at("data", json_binding).send(raw_part(f'{{"raw":{raw}}}'))
 
 
 @pytest.mark.case("W32")

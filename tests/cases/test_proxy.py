@@ -15,8 +15,8 @@ ORIGIN = {"origin": "https://ui.test"}
 @pytest.mark.case("S07")
 @pytest.mark.spec("3.5.2")
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, deflate, br, zstd", "*", "identity;q=0, *;q=1"])
-def test_a_stream_is_neither_held_back_nor_packed(alice: Caller, binding: str, encoding: str) -> None:
-    steps = alice.at("steps", binding).with_headers(accept_encoding=encoding)
+def test_a_stream_is_neither_held_back_nor_packed(alice: Caller, json_binding: str, encoding: str) -> None:
+    steps = alice.at("steps", json_binding).with_headers(accept_encoding=encoding)
     with steps.say_streaming("steps 2 50") as stream:
         first = stream.next()
         assert first.state in ("SUBMITTED", "WORKING")

@@ -78,9 +78,9 @@ def test_json_by_any_of_its_names(alice: Caller, content_type: str) -> None:
         *("multipart/form-data; boundary=x", "application/jsonp", "application/json, application/json"),
     ],
 )
-def test_another_content_type_is_refused(alice: Caller, binding: str, content_type: str) -> None:
+def test_another_content_type_is_refused(alice: Caller, json_binding: str, content_type: str) -> None:
     """By a web page's form, for one: it may send these without asking first."""
-    peer = alice.at("echo", binding).with_headers(content_type=content_type)
+    peer = alice.at("echo", json_binding).with_headers(content_type=content_type)
     with alice.refused("UNSUPPORTED_MEDIA_TYPE") as refusal:
         peer.send({"message": message()})
     assert (refusal.value.status, refusal.value.metadata) == (415, {"contentType": content_type})

@@ -43,8 +43,8 @@ def test_a_task_outlives_a_caller_who_does_not_even_read(alice: Caller, path: st
 
 @pytest.mark.case("S03")
 @pytest.mark.spec("9.4.2")
-def test_the_bytes_of_a_stream(alice: Caller, binding: str) -> None:
-    with alice.at("steps", binding).say_streaming("steps 2 30") as stream:
+def test_the_bytes_of_a_stream(alice: Caller, json_binding: str) -> None:
+    with alice.at("steps", json_binding).say_streaming("steps 2 30") as stream:
         events = stream.rest()
         assert stream.ended
         assert stream.header("content-type") == "text/event-stream; charset=utf-8"
@@ -55,7 +55,7 @@ def test_the_bytes_of_a_stream(alice: Caller, binding: str) -> None:
     assert b"\r" not in raw
     assert b"event:" not in raw
     assert b"retry:" not in raw
-    if binding == "jsonrpc":
+    if json_binding == "jsonrpc":
         for event in events:
             assert event.data.startswith(b'{"jsonrpc":"2.0","id":"%b","result":{' % ID.encode())
     assert [event.kind for event in events if event.kind != "statusUpdate"] == [
@@ -104,8 +104,8 @@ def test_line_breaks_between_members_do_not_break_an_event(alice: Caller, bindin
 @pytest.mark.case("S06")
 @pytest.mark.spec("3.5.2")
 @pytest.mark.parametrize("slug", ["hold", "hold-worker"])
-def test_an_idle_stream_is_kept_alive_by_comments(alice: Caller, binding: str, slug: str, worker: object) -> None:
-    peer = alice.at(slug, binding)
+def test_an_idle_stream_is_kept_alive_by_comments(alice: Caller, json_binding: str, slug: str, worker: object) -> None:
+    peer = alice.at(slug, json_binding)
     with peer.say_streaming("hold") as stream:
         first = stream.next()
         task = first.response["task"]
@@ -160,9 +160,9 @@ def test_a_stream_begins_with_the_task(alice: Caller, binding: str) -> None:
 @pytest.mark.case("S11")
 @pytest.mark.spec("3.1.6")
 @pytest.mark.parametrize("slug", ["hold", "ask", "auth"])
-def test_a_subscription_stays_open_until_the_end(alice: Caller, binding: str, slug: str) -> None:
+def test_a_subscription_stays_open_until_the_end(alice: Caller, json_binding: str, slug: str) -> None:
     """Also through INPUT_REQUIRED and AUTH_REQUIRED (§3.1.6: terminal states only)."""
-    peer = alice.at(slug, binding)
+    peer = alice.at(slug, json_binding)
     task = at_work(peer) if slug == "hold" else peer.say()
     with peer.subscribe(task["id"]) as subscription:
         assert subscription.next().state == state(task)
@@ -178,8 +178,8 @@ def test_a_subscription_stays_open_until_the_end(alice: Caller, binding: str, sl
 
 @pytest.mark.case("S11")
 @pytest.mark.spec("3.1.2")
-def test_a_stream_ends_when_input_is_required(alice: Caller, binding: str) -> None:
-    ask = alice.at("ask", binding)
+def test_a_stream_ends_when_input_is_required(alice: Caller, json_binding: str) -> None:
+    ask = alice.at("ask", json_binding)
     with ask.say_streaming("hi") as stream:
         events = stream.rest()
     assert states(events)[-1] == "INPUT_REQUIRED"
@@ -195,8 +195,8 @@ def test_a_stream_ends_when_input_is_required(alice: Caller, binding: str) -> No
 
 @pytest.mark.case("S11")
 @pytest.mark.spec("7.6.1")
-def test_a_stream_waits_while_authorization_is_required(alice: Caller, binding: str) -> None:
-    auth = alice.at("auth", binding)
+def test_a_stream_waits_while_authorization_is_required(alice: Caller, json_binding: str) -> None:
+    auth = alice.at("auth", json_binding)
     with auth.say_streaming("hi") as stream:
         first = stream.next()
         if first.state != "AUTH_REQUIRED":

@@ -103,9 +103,9 @@ def test_a_reconnection_has_no_gap_and_no_repetition(
 
 @pytest.mark.case("S20")
 @pytest.mark.spec("3.1.6")
-def test_last_event_id_resumes_where_the_caller_was(alice: Caller, binding: str) -> None:
+def test_last_event_id_resumes_where_the_caller_was(alice: Caller, json_binding: str) -> None:
     """The first event is the Task as it was at that event; together they repeat nothing."""
-    steps = alice.at("steps", binding)
+    steps = alice.at("steps", json_binding)
     with steps.say_streaming("steps 20 20") as stream:
         heard = [stream.next() for _ in range(6)]
     task = heard[0].response["task"]["id"]
@@ -123,8 +123,8 @@ def test_last_event_id_resumes_where_the_caller_was(alice: Caller, binding: str)
 @pytest.mark.parametrize(
     "last", ["junk", "", "-1", "0", "99999", "9" * 30, "1.5", "3, 4", "٣", "3;4", "0x3", "１"], ids=ascii
 )
-def test_any_last_event_id_is_fine(alice: Caller, binding: str, last: str) -> None:
-    hold = alice.at("hold", binding)
+def test_any_last_event_id_is_fine(alice: Caller, json_binding: str, last: str) -> None:
+    hold = alice.at("hold", json_binding)
     task = at_work(hold)["id"]
     value = last.encode().decode("latin-1")
     with hold.with_headers(last_event_id=value).subscribe(task) as stream:

@@ -53,9 +53,9 @@ def test_streamed_text_is_equal_and_each_event_one_line(alice: Caller, binding: 
 
 @pytest.mark.case("W26")
 @pytest.mark.spec("14.1.1")
-def test_streamed_text_is_utf_8_and_not_escaped(alice: Caller, binding: str) -> None:
+def test_streamed_text_is_utf_8_and_not_escaped(alice: Caller, json_binding: str) -> None:
     text = "žluť 你好 😀"
-    with alice.at("echo", binding).say_streaming(text) as stream:
+    with alice.at("echo", json_binding).say_streaming(text) as stream:
         stream.rest()
         assert stream.header("content-type") == "text/event-stream; charset=utf-8"
     assert text.encode() in stream.raw
@@ -75,8 +75,8 @@ def test_streamed_text_is_utf_8_and_not_escaped(alice: Caller, binding: str) -> 
         (raw_message(messageId='"\\u0000"', contextId='"\\u0000"'), ["message.messageId", "message.contextId"]),
     ],
 )
-def test_a_zero_in_an_id_is_refused(alice: Caller, binding: str, params: str, fields: list[str]) -> None:
-    echo = alice.at("echo", binding)
+def test_a_zero_in_an_id_is_refused(alice: Caller, json_binding: str, params: str, fields: list[str]) -> None:
+    echo = alice.at("echo", json_binding)
     for call in (echo.send, echo.stream):
         with alice.refused("INVALID_PARAMS", *fields):
             call(params)
@@ -84,8 +84,8 @@ def test_a_zero_in_an_id_is_refused(alice: Caller, binding: str, params: str, fi
 
 @pytest.mark.case("W23")
 @pytest.mark.spec("3.3.2")
-def test_a_zero_in_an_id_to_look_up_is_refused(alice: Caller, binding: str) -> None:
-    echo = alice.at("echo", binding)
+def test_a_zero_in_an_id_to_look_up_is_refused(alice: Caller, json_binding: str) -> None:
+    echo = alice.at("echo", json_binding)
     for call in (echo.get, echo.cancel, echo.subscribe):
         with alice.refused("INVALID_PARAMS", "id"):
             call("a\0b")
@@ -135,10 +135,10 @@ SURROGATES = ['"x\\ud800y"', '"\\udc00"', '"\\ud800\\ud800"', '"\\udbff"', '"\\u
         (raw_message()[:-1] + ',"unknown":@}', "unknown"),
     ],
 )
-def test_lone_surrogates_are_refused(alice: Caller, binding: str, template: str, field: str) -> None:
+def test_lone_surrogates_are_refused(alice: Caller, json_binding: str, template: str, field: str) -> None:
     for text in SURROGATES:
         with alice.refused("INVALID_PARAMS", field):
-            alice.at("data", binding).send(template.replace("@", text))
+            alice.at("data", json_binding).send(template.replace("@", text))
 
 
 @pytest.mark.case("W25")

@@ -32,8 +32,8 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
         ({"parts": None}, "message.parts"),
     ],
 )
-def test_required_members(alice: Caller, binding: str, members: dict[str, str | None], field: str) -> None:
-    echo = alice.at("echo", binding)
+def test_required_members(alice: Caller, json_binding: str, members: dict[str, str | None], field: str) -> None:
+    echo = alice.at("echo", json_binding)
     for call in (echo.send, echo.stream):
         with alice.refused("INVALID_PARAMS", field):
             call(raw_message(**members))  # type: ignore[arg-type]
@@ -91,8 +91,8 @@ def test_all_that_is_missing_is_named_at_once(alice: Caller, binding: str) -> No
         (raw_message()[:-1] + ',"tenant":5}', "tenant"),
     ],
 )
-def test_wrong_shapes(alice: Caller, binding: str, params: str, field: str) -> None:
-    echo = alice.at("echo", binding)
+def test_wrong_shapes(alice: Caller, json_binding: str, params: str, field: str) -> None:
+    echo = alice.at("echo", json_binding)
     for call in (echo.send, echo.stream):
         with alice.refused("INVALID_PARAMS", field):
             call(params or "null")
@@ -112,8 +112,8 @@ def test_wrong_shapes(alice: Caller, binding: str, params: str, field: str) -> N
         raw_message()[:-1] + ',"configuration":{"blocking":true,"colour":[]}}',
     ],
 )
-def test_unknown_members_are_ignored_and_not_returned(alice: Caller, binding: str, params: str) -> None:
-    echo = alice.at("echo", binding)
+def test_unknown_members_are_ignored_and_not_returned(alice: Caller, json_binding: str, params: str) -> None:
+    echo = alice.at("echo", json_binding)
     task = echo.send(params)["task"]
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     (stored,) = echo.get(task["id"])["history"]
@@ -165,8 +165,8 @@ def test_proto_names_are_read_and_json_names_printed(alice: Caller, binding: str
         *("true", "[]", '"1"', '" ROLE_USER"', "99999999999999999999"),
     ],
 )
-def test_other_roles_are_refused(alice: Caller, binding: str, role: str) -> None:
-    echo = alice.at("echo", binding)
+def test_other_roles_are_refused(alice: Caller, json_binding: str, role: str) -> None:
+    echo = alice.at("echo", json_binding)
     for call in (echo.send, echo.stream):
         with alice.refused("INVALID_PARAMS", "message.role"):
             call(raw_message(role=role))
@@ -195,12 +195,12 @@ def test_timestamps_of_a_stream_are_utc_and_only_grow(alice: Caller, binding: st
 @pytest.mark.case("W30")
 @pytest.mark.spec("5.5")
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "nan", "01", "+1", ".5", "1.", "0x1", "'a'", "[1,]"])
-def test_what_only_lenient_readers_take_is_no_json(alice: Caller, binding: str, value: str) -> None:
-    data = alice.at("data", binding)
+def test_what_only_lenient_readers_take_is_no_json(alice: Caller, json_binding: str, value: str) -> None:
+    data = alice.at("data", json_binding)
     for params in (raw_part(f'{{"data":{value}}}'), raw_message(metadata=f'{{"a":{value}}}')):
         with alice.nothing_stored():
             body = f'{{"jsonrpc":"2.0","id":"q1","method":"SendMessage","params":{params}}}'
-            if binding == "jsonrpc":
+            if json_binding == "jsonrpc":
                 reply = alice.jsonrpc("data").post(body).json()
                 assert (reply["error"]["code"], reply["id"]) == (-32700, None)
             else:
@@ -213,8 +213,8 @@ def test_what_only_lenient_readers_take_is_no_json(alice: Caller, binding: str, 
 @pytest.mark.parametrize(
     "value", ["1e999", "-1e999", '{"a":[1e400]}', "9" * 400], ids=["1e999", "-1e999", "inside", "400 digits"]
 )
-def test_numbers_beyond_a_double_are_refused(alice: Caller, binding: str, value: str) -> None:
-    data = alice.at("data", binding)
+def test_numbers_beyond_a_double_are_refused(alice: Caller, json_binding: str, value: str) -> None:
+    data = alice.at("data", json_binding)
     with alice.refused("INVALID_PARAMS", "message.parts[0].data"):
         data.send(raw_part(f'{{"data":{value}}}'))
     with alice.refused("INVALID_PARAMS", "message.metadata"):

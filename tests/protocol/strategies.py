@@ -120,7 +120,7 @@ def _message(descriptor: Descriptor) -> st.SearchStrategy[Any]:
 
 def _consistent(message: Any) -> Message:
     """What the rules between fields ask for."""
-    if message.DESCRIPTOR.name == "SendMessageRequest":
+    if message.DESCRIPTOR.full_name == "lf.a2a.v1.SendMessageRequest":
         message.message.role = 1
         if message.configuration.HasField("task_push_notification_config"):
             message.configuration.task_push_notification_config.task_id = ""

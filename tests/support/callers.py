@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.support.deployment import Deployment, Web
+from tests.support.grpc_peer import GrpcPeer
 from tests.support.peers import PEERS, JsonRpcPeer, Peer, RestPeer
 from tests.support.refusals import Refused
 
@@ -47,7 +48,9 @@ class Caller:
         return {"a2a-version": "1.0"} | bearer
 
     def at(self, slug: str, binding: str) -> Peer:
-        """An agent in the binding `jsonrpc` or `rest`."""
+        """An agent in the binding `jsonrpc`, `rest` or `grpc`."""
+        if binding == "grpc":
+            return self.grpc(slug)
         return PEERS[binding](self.client, self.web.port, slug, self.headers)
 
     def jsonrpc(self, slug: str) -> JsonRpcPeer:
@@ -57,6 +60,10 @@ class Caller:
     def rest(self, slug: str) -> RestPeer:
         """An agent in the HTTP+JSON binding."""
         return RestPeer(self.client, self.web.port, slug, self.headers)
+
+    def grpc(self, slug: str) -> GrpcPeer:
+        """An agent in the gRPC binding, of the gRPC process that was started first."""
+        return GrpcPeer(self.client, self._deployment.grpc_servers[0].port, slug, self.headers)
 
     def stored(self) -> tuple[list[tuple[Any, ...]], tuple[Any, ...]]:
         """This caller's tasks as they are in the database, and how many messages, events and receipts there are."""

@@ -25,12 +25,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import grpc
 import psycopg
 from django.conf import settings
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from psycopg import sql
 
 from a2a_host.management.commands.up import host_services
-from a2a_host.services.network import is_healthy, listen
+from a2a_host.services.network import accepts, is_healthy, listen, reserve
 from a2a_host.services.processes import Process, Service
 from agents.keys import hash_key, shown_part
 
@@ -94,6 +96,59 @@ class Web:
         return process
 
 
+class GrpcServer:
+    """A gRPC process, started as `manage.py up` starts it, on a port that stays its own over restarts."""
+
+    def __init__(self, service: Service, certificate: bytes | None) -> None:
+        self._holder = reserve(HOST, 0)
+        self.port: int = self._holder.getsockname()[1]
+        self.address = f"{HOST}:{self.port}"
+        self._certificate = certificate
+        self._service = replace(service, environment=service.environment | {"GRPC_PORT": str(self.port)})
+        self.process = self._start()
+
+    def channel(self, *options: tuple[str, Any]) -> grpc.Channel:
+        """A new channel to it."""
+        if self._certificate is None:
+            return grpc.insecure_channel(self.address, options)
+        return grpc.secure_channel(self.address, grpc.ssl_channel_credentials(self._certificate), options)
+
+    def is_serving(self) -> bool:
+        """Whether grpc.health.v1 says so."""
+        with self.channel() as channel:
+            try:
+                answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+            except grpc.RpcError:
+                return False
+        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def restart(self) -> None:
+        """Start again after it was killed or stopped."""
+        self.process.kill()
+        self.process = self._start()
+
+    def stop(self) -> None:
+        """End it in an orderly way."""
+        self.process.ask_to_stop()
+        if not self.process.wait(8):
+            self.process.kill()
+
+    def close(self) -> None:
+        """End it and give the port back."""
+        self.stop()
+        self._holder.close()
+
+    def _start(self) -> Process:
+        process = Process(self._service)
+
+        def serves() -> bool:
+            assert process.exit_code is None, f"the gRPC process did not start: {process.last_words()}"
+            return accepts(HOST, self.port, timeout=1.0) and self.is_serving()
+
+        wait_until(serves, "the gRPC process")
+        return process
+
+
 class Deployment:
     """One database and one queue, with the processes that were started on them. `api_key` is the seeded one."""
 
@@ -103,6 +158,7 @@ class Deployment:
         self.broker_url = f"{broker}?virtual_host={next(_QUEUES)}"
         self._processes: list[Process] = []
         self._webs: list[Web] = []
+        self.grpc_servers: list[GrpcServer] = []
         self._connection = psycopg.connect(self.database_url, autocommit=True)
 
     def __enter__(self) -> Deployment:
@@ -110,10 +166,11 @@ class Deployment:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        for process in [*self._processes, *(web.process for web in self._webs)]:
+        servers = [*self._webs, *self.grpc_servers]
+        for process in [*self._processes, *(server.process for server in servers)]:
             process.ask_to_stop()
-        for web in self._webs:
-            web.close()
+        for server in servers:
+            server.close()
         for process in self._processes:
             if not process.wait(8):
                 process.kill()
@@ -124,6 +181,17 @@ class Deployment:
         web = Web(lambda listener: self._service(host_services(listener)[0], name, environment))
         self._webs.append(web)
         return web
+
+    def start_grpc(self, certificate: bytes | None = None, **environment: str) -> GrpcServer:
+        """A gRPC process with more environment variables; it serves when this returns and ends with the deployment.
+
+        `certificate` is the one that the environment names, as PEM.
+        """
+        with listen(HOST, 0) as listener:
+            service = self._service(host_services(listener)[2], f"grpc-{secrets.token_hex(3)}", environment)
+        server = GrpcServer(service, certificate)
+        self.grpc_servers.append(server)
+        return server
 
     def start_worker(self, **environment: str) -> Process:
         """A Celery worker with beat, ready when this returns."""

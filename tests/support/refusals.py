@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf import json_format
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo  # noqa: F401 - MessageToDict needs them known
+from google.rpc.status_pb2 import Status
+
 INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
 # Reason: JSON-RPC code, its HTTP status, HTTP+JSON status, google.rpc code (§5.4, §9.5, §11.6).
@@ -13,6 +17,7 @@ CODES = {
     "PUSH_NOTIFICATION_NOT_SUPPORTED": (-32003, 200, 400, "FAILED_PRECONDITION"),
     "UNSUPPORTED_OPERATION": (-32004, 200, 400, "FAILED_PRECONDITION"),
     "CONTENT_TYPE_NOT_SUPPORTED": (-32005, 200, 400, "INVALID_ARGUMENT"),
+    "EXTENDED_AGENT_CARD_NOT_CONFIGURED": (-32007, 200, 400, "FAILED_PRECONDITION"),
     "VERSION_NOT_SUPPORTED": (-32009, 200, 400, "FAILED_PRECONDITION"),
     "PARSE_ERROR": (-32700, 200, 400, "INVALID_ARGUMENT"),
     "INVALID_REQUEST": (-32600, 200, 400, "INVALID_ARGUMENT"),
@@ -99,3 +104,15 @@ def refusal_of_rest(status: int, reply: dict[str, Any]) -> Refused:
     assert CODES[refused.reason][2:] == (status, error["status"]), refused
     assert error["code"] == status
     return refused
+
+
+def refusal_of_grpc(error: Any) -> Refused:
+    """The error status of a gRPC call (§10.6), whose details must say what code and message say."""
+    (packed,) = [value for key, value in error.trailing_metadata() if key == "grpc-status-details-bin"]
+    status = Status.FromString(packed)
+    assert (status.code, status.message) == (error.code().value[0], error.details())
+    details = [json_format.MessageToDict(detail) for detail in status.details]
+    named = [detail for detail in details if detail["@type"] in (INFO, BAD_REQUEST)]
+    code, _, http, name = CODES[named[0]["reason"]]
+    assert error.code().name == name, (named[0]["reason"], name)
+    return Refused(code, http, status.message, named)

@@ -100,10 +100,11 @@ def _value(value: Value) -> Json:
 
 
 def _number(number: float) -> int | float | Raw:
-    """Whole numbers have no `.0`."""
+    """Whole numbers have no `.0`, except for -0.0."""
     if not math.isfinite(number):
         return _OUT_OF_RANGE
-    return int(number) if number.is_integer() and abs(number) <= EXACT else number
+    whole = number.is_integer() and abs(number) <= EXACT and (number != 0 or math.copysign(1.0, number) > 0)
+    return int(number) if whole else number
 
 
 _MESSAGES: dict[str, Writer] = {
