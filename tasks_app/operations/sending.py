@@ -48,6 +48,17 @@ async def send_message(call: Call, request: SendMessageRequest) -> Answer:
     return Answer(record, None if configuration is UNSET else configuration.history_length)
 
 
+async def start_task(call: Call, request: SendMessageRequest, metadata: str | None = None) -> TaskRecord:
+    """Take a message in and answer with its task as it was committed, before the agent has said anything.
+
+    `metadata`, a JSON object, is what a new task begins with. Raises what `accept_message` raises.
+    """
+    accepted = await accept_message(call, request, acknowledged=True, metadata=metadata)
+    if accepted.execution is not None:
+        accepted.execution.acknowledged = True
+    return accepted.record.copy()
+
+
 async def _early_record(accepted: Accepted) -> TaskRecord:
     execution = accepted.execution
     if execution is None:
