@@ -17,6 +17,7 @@ from django.urls import re_path
 from a2a_host.bindings.health import serve_health
 from a2a_host.bindings.router import serve_agent
 from a2a_host.bindings.shared import serve_shared
+from a2a_host.bindings.task_base import serve_task_base
 from a2a_host.lifespan import serve_lifespan
 from tasks_app.pages.live import live_tasks
 
@@ -29,6 +30,7 @@ application: Any = ProtocolTypeRouter(
                 # A decoded path may hold line breaks; nothing below /agents may reach Django and its HTML.
                 route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
                 route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
+                route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
                 route(r"^healthz$", serve_health),
                 route(r"^live/tasks$", live_tasks),
                 route(r"", django_application),

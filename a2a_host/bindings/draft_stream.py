@@ -31,6 +31,7 @@ class DraftFrames(Frames):
         self._call = call
         self._draft = draft
         self.event = self.beside = b""
+        self.headers = frames.headers
 
     async def next(self) -> Frame | None:
         """See `Frames.next`."""

@@ -19,7 +19,7 @@ CORS: Headers = [
     (b"access-control-expose-headers", b"a2a-extensions, a2a-version, etag, retry-after, www-authenticate"),
 ]
 _PREFLIGHT: Headers = [
-    (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE, OPTIONS"),
     (
         b"access-control-allow-headers",
         b"accept, authorization, content-type, a2a-version, a2a-extensions, if-none-match, last-event-id, x-api-key",

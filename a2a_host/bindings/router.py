@@ -12,6 +12,7 @@ from a2a_host.bindings import cards, jsonrpc, rest
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.http import answer_type, respond, respond_preflight
 from a2a_host.bindings.sse import EventStream
+from a2a_host.bindings.task_rest.routes import route_beside_1_0
 from protocol.errors import A2AError, InternalError, MethodNotAllowedError
 from tasks_app.process import get_host
 
@@ -58,7 +59,8 @@ async def _serve(scope: Any, receive: Any, send: Any) -> EventStream | None:
     if rest_path in JSONRPC_PATHS:
         raise MethodNotAllowedError(("POST", "OPTIONS"))
     if rest_path not in cards.PATHS:
-        return await rest.serve(host, entry, scope, receive, send)
+        route = await route_beside_1_0(host, entry, scope)
+        return await rest.serve(host, entry, scope, receive, send, route)
     await cards.serve_card(entry, scope, send)
     return None
 

@@ -23,7 +23,7 @@ Members = dict[str, Raw]
 TYPES: Final = ("text", "file", "data")
 TEXT, FILE, DATA = (Raw(msgspec.json.encode(name)) for name in TYPES)
 # Member of a file, and of a part of 1.0 that holds one.
-_FILE_MEMBERS: Final = {"name": "filename", "mimeType": "mediaType", "uri": "url", "bytes": "raw"}
+FILE_MEMBERS: Final = {"name": "filename", "mimeType": "mediaType", "uri": "url", "bytes": "raw"}
 _CONTENTS: Final = ("text", "raw", "url", "data")
 # Where messages, artifacts and their parts are in a response of any version.
 _OBJECTS: Final = ("task", "message", "status", "statusUpdate", "artifactUpdate", "artifact")
@@ -109,7 +109,7 @@ class TaggedParts:
         given = [name for name in ("bytes", "uri") if name in file and not is_null(file[name])]
         if len(given) != 1:
             self.out.add(where, "must have one of bytes, uri" if not given else "must have only one of bytes, uri")
-        for name, new_name in _FILE_MEMBERS.items():
+        for name, new_name in FILE_MEMBERS.items():
             if name in file and not is_null(file[name]):
                 part[new_name] = file[name]
                 self.names[f"{path}.{new_name}"] = f"{where}.{name}"
@@ -118,13 +118,14 @@ class TaggedParts:
 def write_part(raw: Raw) -> Raw:
     """A part of 1.0 or 0.3 with its type, and with its `file` if it holds one."""
     part = _members.decode(raw)
-    tagged: Members = {"type": part.get("kind") or _type_of(part)}
+    tagged: Members = {"type": part.get("kind") or type_of(part)}
     if "raw" in part or "url" in part:
-        tagged["file"] = encode({name: part[new] for name, new in _FILE_MEMBERS.items() if new in part})
+        tagged["file"] = encode({name: part[new] for name, new in FILE_MEMBERS.items() if new in part})
     return encode(tagged | part)
 
 
-def _type_of(part: Members) -> Raw:
+def type_of(part: Members) -> Raw:
+    """The type of a part of 1.0."""
     return TEXT if "text" in part else DATA if "data" in part else FILE
 
 

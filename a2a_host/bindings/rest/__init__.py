@@ -18,9 +18,14 @@ from protocol.errors import AgentNotFoundError
 from tasks_app.host import Host
 
 
-async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any) -> EventStream | None:
-    """Answer one request below an agent's URL; a stream is returned. Raises A2AError for what no view takes."""
-    route = find_route(split_path(scope["raw_path"], base=2))
+async def serve(
+    host: Host, entry: AgentEntry, scope: Any, receive: Any, send: Any, route: Route | None = None
+) -> EventStream | None:
+    """Answer one request below an agent's URL; a stream is returned. Raises A2AError for what no view takes.
+
+    `route` is that of another dialect of HTTP+JSON, None for 1.0.
+    """
+    route = route or find_route(split_path(scope["raw_path"], base=2))
     if route.tenant not in ("", entry.slug):
         raise AgentNotFoundError(route.tenant)
     parameters = read_service_parameters(scope)

@@ -1,0 +1,66 @@
+"""/a2a-tasks/<slug>: the base URL of an agent for clients of the task REST dialect, where nothing else answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+
+from a2a_host.bindings import cards, rest
+from a2a_host.bindings.http import JSON, ClientGone, Headers, read_body, respond
+from a2a_host.bindings.public_url import base_url
+from a2a_host.bindings.rest.routes import split_path
+from a2a_host.bindings.router import guard, respond_error
+from a2a_host.bindings.service_parameters import read_service_parameters
+from a2a_host.bindings.sse import EventStream
+from a2a_host.bindings.task_rest.routes import find_route
+from agents.cards import BEARER, render_card
+from agents.registry import AgentEntry
+from protocol.errors import A2AError, MethodNotAllowedError, RouteNotFoundError
+from tasks_app.process import get_host
+
+
+def serve_task_base(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    """ASGI application of the base and what is below it."""
+    return guard(_serve, False, scope, receive, send)
+
+
+async def _serve(scope: Any, receive: Any, send: Any) -> EventStream | None:
+    try:
+        return await _answer(scope, receive, send)
+    except A2AError as error:
+        await respond_error(send, error, JSON)
+        return None
+
+
+async def _answer(scope: Any, receive: Any, send: Any) -> EventStream | None:
+    host = await get_host()
+    names = scope["url_route"]["kwargs"]
+    entry = host.registry.get(names.get("slug", ""))
+    if names.get("rest") in cards.PATHS:
+        await _serve_card(entry, scope, send)
+        return None
+    route = find_route(split_path(scope["raw_path"], base=2))
+    if route is None:
+        raise RouteNotFoundError(scope["path"])
+    parameters = read_service_parameters(scope)
+    try:
+        body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
+    except ClientGone:
+        return None
+    return await rest.answer(host, entry, route, parameters, body, scope, send)
+
+
+async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
+    """The agent's card with the address and the authentication where clients of the dialect look for them."""
+    if scope["method"] not in ("GET", "HEAD"):
+        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+    base = base_url(scope, dict(scope["headers"]))
+    card: dict[str, Any] = msgspec.json.decode(render_card(entry, base).body)
+    card["url"] = f"{base}/a2a-tasks/{entry.slug}"
+    if not entry.open:
+        card["authentication"] = {"schemes": [BEARER]}
+    body = msgspec.json.encode(card)
+    caching: Headers = [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)]
+    await respond(send, 200, b"" if scope["method"] == "HEAD" else body, JSON, caching)
