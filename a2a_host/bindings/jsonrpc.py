@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw
@@ -71,32 +72,23 @@ async def _serve_call(
     send: Any, call: Call, parameters: ServiceParameters, envelope: Envelope, request_id: Raw
 ) -> EventStream | None:
     try:
-        result = await perform(call, parameters.served_version(), envelope)
-        if isinstance(result, Frames):
-            return EventStream(result, b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id), b"}")
-    except ParseError as error:
-        await respond_error(send, error, NO_ID)  # JSON-RPC 2.0 §5: what is not JSON has no id
+        result = await attempt(call, parameters, envelope)
     except A2AError as error:
-        await respond_error(send, error, request_id)
-    except Exception:
-        logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
-        await respond_error(send, InternalError(), request_id)
-    else:
-        reply = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(request_id), result)
-        await respond(send, 200, reply, JSON, activated_headers(call))
+        await respond_error(send, error, id_of_error(error, request_id))
+        return None
+    head, tail = response_around(request_id)
+    if isinstance(result, Frames):
+        return EventStream(result, head, tail)
+    await respond(send, 200, head + result + tail, JSON, activated_headers(call))
     return None
 
 
 async def _serve_notification(call: Call, parameters: ServiceParameters, envelope: Envelope) -> None:
     """Do what a request without an id asks for. Nobody is told how it went (JSON-RPC 2.0 §4.1)."""
-    try:
-        result = await perform(call, parameters.served_version(), envelope)
+    with suppress(A2AError):
+        result = await attempt(call, parameters, envelope)
         if isinstance(result, Frames):
             await result.aclose()
-    except A2AError:
-        return
-    except Exception:
-        logger.exception("A JSON-RPC notification to %s failed", call.entry.slug)
 
 
 def _authenticated(host: Host, entry: AgentEntry, parameters: ServiceParameters, body: bytes) -> Call:
@@ -129,12 +121,33 @@ async def respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
     await respond(send, codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON, headers)
 
 
+def response_around(request_id: Raw) -> tuple[bytes, bytes]:
+    """What stands before and after the result in a response (JSON-RPC 2.0 §5)."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":' % bytes(request_id), b"}"
+
+
+def id_of_error(error: A2AError, request_id: Raw) -> Raw:
+    """The id of an error response: what is not JSON has none (JSON-RPC 2.0 §5)."""
+    return NO_ID if isinstance(error, ParseError) else request_id
+
+
+async def attempt(call: Call, parameters: ServiceParameters, envelope: Envelope) -> bytes | Frames:
+    """`perform` in the version that the parameters name. Raises A2AError and nothing else."""
+    try:
+        return await perform(call, parameters.served_version(call.entry.versions), envelope)
+    except A2AError:
+        raise
+    except Exception:
+        logger.exception("A JSON-RPC call to %s failed", call.entry.slug)
+        raise InternalError from None
+
+
 async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes | Frames:
     """The result of a request in the JSON of its version, or the frames of its stream.
 
     `version` is what the request says beside its method. Raises A2AError.
     """
-    dialect, operation = find_method(envelope.method, version)
+    dialect, operation = find_method(envelope.method, version, call.entry.versions)
     call.dialect = f"{call.binding}/{dialect.version}"
     with counted(call, operation.name):
         if operation.check is not None:

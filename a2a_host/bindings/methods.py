@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from a2a_host.bindings.cards import extended_card
 from agents.registry import AgentEntry
 from protocol.card import AgentCard
+from protocol.codec import encode
 from protocol.dialects import Dialect
+from protocol.dialects.v03 import V0_3
 from protocol.dialects.v1 import V1_0
 from protocol.errors import (
     ExtendedAgentCardNotConfiguredError,
     MethodNotFoundError,
     PushNotificationNotSupportedError,
     UnsupportedOperationError,
+    VersionNotSupportedError,
 )
 from protocol.model import (
     ListTaskPushNotificationConfigsResponse,
@@ -80,8 +83,26 @@ async def _cancel_task(call: Call, request: CancelTaskRequest) -> bytes:
     return (await operations.cancel_task(call, request)).render()
 
 
+async def _create_push_config(call: Call, request: CreateTaskPushNotificationConfigRequest) -> bytes:
+    return encode((await operations.create_push_config(call, request)).shown())
+
+
+async def _get_push_config(call: Call, request: GetTaskPushNotificationConfigRequest) -> bytes:
+    return encode((await operations.get_push_config(call, request)).shown())
+
+
+async def _list_push_configs(call: Call, request: ListTaskPushNotificationConfigsRequest) -> bytes:
+    return (await operations.list_push_configs(call, request)).payload()
+
+
+async def _delete_push_config(call: Call, request: DeleteTaskPushNotificationConfigRequest) -> bytes:
+    await operations.delete_push_config(call, request)
+    return b"{}"
+
+
 def _check_push(entry: AgentEntry) -> None:
-    raise PushNotificationNotSupportedError
+    if not entry.push_notifications:
+        raise PushNotificationNotSupportedError
 
 
 async def _get_extended_card(call: Call, request: GetExtendedAgentCardRequest) -> bytes:
@@ -94,6 +115,14 @@ def _check_extended_card(entry: AgentEntry) -> None:
         raise UnsupportedOperationError("The agent has no extended card.")
     if not entry.has_extended_card:
         raise ExtendedAgentCardNotConfiguredError
+
+
+def _check_authenticated_extended_card(entry: AgentEntry) -> None:
+    """0.3 §8.2 has one error for an agent without the card."""
+    try:
+        _check_extended_card(entry)
+    except UnsupportedOperationError:
+        raise ExtendedAgentCardNotConfiguredError from None
 
 
 SEND_MESSAGE = Operation("SendMessage", SendMessageRequest, SendMessageResponse, run=_send_message)
@@ -110,22 +139,29 @@ CREATE_PUSH_CONFIG = Operation(
     "CreateTaskPushNotificationConfig",
     CreateTaskPushNotificationConfigRequest,
     TaskPushNotificationConfig,
+    run=_create_push_config,
     check=_check_push,
 )
 GET_PUSH_CONFIG = Operation(
     "GetTaskPushNotificationConfig",
     GetTaskPushNotificationConfigRequest,
     TaskPushNotificationConfig,
+    run=_get_push_config,
     check=_check_push,
 )
 LIST_PUSH_CONFIGS = Operation(
     "ListTaskPushNotificationConfigs",
     ListTaskPushNotificationConfigsRequest,
     ListTaskPushNotificationConfigsResponse,
+    run=_list_push_configs,
     check=_check_push,
 )
 DELETE_PUSH_CONFIG = Operation(
-    "DeleteTaskPushNotificationConfig", DeleteTaskPushNotificationConfigRequest, Wire, check=_check_push
+    "DeleteTaskPushNotificationConfig",
+    DeleteTaskPushNotificationConfigRequest,
+    Wire,
+    run=_delete_push_config,
+    check=_check_push,
 )
 GET_EXTENDED_CARD = Operation(
     "GetExtendedAgentCard",
@@ -149,16 +185,32 @@ OPERATIONS = (
     GET_EXTENDED_CARD,
 )
 
-METHODS: dict[str, Method] = {operation.name: Method(V1_0, operation) for operation in OPERATIONS}
+RESUBSCRIBE_TO_TASK = replace(SUBSCRIBE_TO_TASK, stream=operations.resubscribe_to_task)
+GET_AUTHENTICATED_EXTENDED_CARD = replace(GET_EXTENDED_CARD, check=_check_authenticated_extended_card)
+
+METHODS: dict[str, Method] = {operation.name: Method(V1_0, operation) for operation in OPERATIONS} | {
+    "message/send": Method(V0_3, SEND_MESSAGE),
+    "message/stream": Method(V0_3, SEND_STREAMING_MESSAGE),
+    "tasks/get": Method(V0_3, GET_TASK),
+    "tasks/cancel": Method(V0_3, CANCEL_TASK),
+    "tasks/resubscribe": Method(V0_3, RESUBSCRIBE_TO_TASK),
+    "tasks/pushNotificationConfig/set": Method(V0_3, CREATE_PUSH_CONFIG),
+    "tasks/pushNotificationConfig/get": Method(V0_3, GET_PUSH_CONFIG),
+    "tasks/pushNotificationConfig/list": Method(V0_3, LIST_PUSH_CONFIGS),
+    "tasks/pushNotificationConfig/delete": Method(V0_3, DELETE_PUSH_CONFIG),
+    "agent/getAuthenticatedExtendedCard": Method(V0_3, GET_AUTHENTICATED_EXTENDED_CARD),
+}
 """Methods by their name. No two versions share one, so the name alone says which version a request is in."""
 
 
-def find_method(name: str, version: str | None) -> Method:
+def find_method(name: str, version: str | None, served: Collection[str]) -> Method:
     """The method of a request. A version that was named wins over that of the method's name.
 
-    Raises MethodNotFoundError.
+    Raises MethodNotFoundError, VersionNotSupportedError if the version is none of those `served`.
     """
     method = METHODS.get(name)
     if method is None or (version is not None and method.dialect.version != version):
         raise MethodNotFoundError(name)
+    if method.dialect.version not in served:
+        raise VersionNotSupportedError(method.dialect.version, served)
     return method

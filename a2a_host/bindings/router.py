@@ -10,7 +10,9 @@ import msgspec
 
 from a2a_host.bindings import cards, jsonrpc, rest
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
-from a2a_host.bindings.http import answer_type, respond, respond_preflight
+from a2a_host.bindings.http import JSON, answer_type, respond, respond_preflight
+from a2a_host.bindings.rest.v03.errors import http_error_v03
+from a2a_host.bindings.rest.v03.routes import is_v03, route_of_v03
 from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import route_beside_1_0
 from protocol.errors import A2AError, InternalError, MethodNotAllowedError
@@ -59,7 +61,7 @@ async def _serve(scope: Any, receive: Any, send: Any) -> EventStream | None:
     if rest_path in JSONRPC_PATHS:
         raise MethodNotAllowedError(("POST", "OPTIONS"))
     if rest_path not in cards.PATHS:
-        route = await route_beside_1_0(host, entry, scope)
+        route = route_of_v03(scope) or await route_beside_1_0(host, entry, scope)
         return await rest.serve(host, entry, scope, receive, send, route)
     await cards.serve_card(entry, scope, send)
     return None
@@ -72,10 +74,10 @@ async def _refuse(scope: Any, send: Any, is_jsonrpc: bool, error: A2AError) -> N
     else:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         media_type = answer_type(headers.get(b"accept", ""), headers.get(b"content-type", ""))
-        await respond_error(send, error, media_type)
+        await respond_error(send, error, JSON if is_v03(scope) else media_type, is_v03(scope))
 
 
-async def respond_error(send: Any, error: A2AError, media_type: bytes) -> None:
-    """A google.rpc.Status (§11.6)."""
-    body = msgspec.json.encode(http_error(error))
+async def respond_error(send: Any, error: A2AError, media_type: bytes, v03: bool = False) -> None:
+    """A google.rpc.Status (§11.6), or what 0.3 has for it."""
+    body = msgspec.json.encode(http_error_v03(error) if v03 else http_error(error))
     await respond(send, codes_of(error).http, body, media_type, error_headers(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -14,7 +15,7 @@ from protocol.errors import VersionNotSupportedError
 from tasks_app.host import Host
 from tasks_app.operations import Call
 
-SUPPORTED_VERSIONS = ("1.0",)
+SUPPORTED_VERSIONS = ("1.0", "0.3")
 _VERSION = re.compile(r"([0-9]+\.[0-9]+)(?:\.[0-9]+)?")  # Major.Minor counts, a patch does not (§3.6)
 
 _WANTED = {
@@ -63,17 +64,17 @@ class ServiceParameters:
             base_url=self.base_url or own_url(),
         )
 
-    def served_version(self) -> str | None:
+    def served_version(self, served: Collection[str] = SUPPORTED_VERSIONS) -> str | None:
         """The version that the request names, None if it names none: that of its method or path then counts (§3.6).
 
-        Raises VersionNotSupportedError.
+        Raises VersionNotSupportedError for one that is not `served`.
         """
         version = self.version.strip()
-        if not version or version in SUPPORTED_VERSIONS:
+        if not version or version in served:
             return version or None
         match = _VERSION.fullmatch(version)
-        if match is None or match[1] not in SUPPORTED_VERSIONS:
-            raise VersionNotSupportedError(version[:20], SUPPORTED_VERSIONS)
+        if match is None or match[1] not in served:
+            raise VersionNotSupportedError(version[:20], served)
         return match[1]
 
 

@@ -135,11 +135,26 @@ async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> Task
 
     Raises UnsupportedOperationError for an agent without streaming or a task that has ended, TaskNotFoundError.
     """
+    return await _follow(call, request, _SUBSCRIPTION_ENDS_AT, ended_too=False)
+
+
+async def resubscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> TaskStream:
+    """The same in 0.3: it ends where the first stream does, and of a task that has ended it is that task (0.3 §7.9,
+    TaskSubscription in its protobuf definition).
+
+    Raises UnsupportedOperationError for an agent without streaming, TaskNotFoundError.
+    """
+    return await _follow(call, request, _SEND_ENDS_AT, ended_too=True)
+
+
+async def _follow(
+    call: Call, request: SubscribeToTaskRequest, ends_at: frozenset[TaskState], ended_too: bool
+) -> TaskStream:
     _check_streaming(call)
     follower = call.host.hub.follow(request.id)
     try:
         record = await call.load_task(request.id)
-        if record.state.terminal:
+        if record.state.terminal and not ended_too:
             raise UnsupportedOperationError(
                 f"The task is {record.state}; there is nothing to subscribe to.",
                 {"taskId": record.id, "state": str(record.state)},
@@ -147,7 +162,7 @@ async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> Task
         known, after = record.last_seq, call.resume_after
         if after is not None and 0 <= after < known:
             record = record.at(after, await call.host.store.statuses(record.id))
-        return TaskStream(follower, record, known, _SUBSCRIPTION_ENDS_AT)
+        return TaskStream(follower, record, known, ends_at)
     except BaseException:
         follower.close()
         raise

@@ -16,6 +16,7 @@ from a2a_host.services.processes import Process
 from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, GrpcServer, Web, wait_until
 from tests.support.peers import PEERS
+from tests.support.receiver import Receiver
 
 KEEP_ALIVE = "0.5"
 """Seconds, so that an idle stream shows its keep-alive soon."""
@@ -25,10 +26,13 @@ CALLERS = 2000
 AGENTS = [
     ("quiet", "--simulator", "steps", "--no-streaming"),
     ("small", "--simulator", "data", "--max-request-bytes", "2048"),
+    ("deaf", "--simulator", "echo", "--no-push"),
     ("forgetful", "--simulator", "echo", "--no-idempotent"),
     ("private", "--simulator", "echo", "--no-shared-history"),
     ("hidden", "--simulator", "echo", "--no-enabled"),
     ("worker-echo", "--simulator", "echo", "--execution", "worker"),
+    ("only-1-0", "--simulator", "echo", "--versions", "1.0"),
+    ("only-0-3", "--simulator", "echo", "--versions", "0.3"),
     *(
         (name.lower(), "--executor", f"tests.cases.executors.{name}")
         for name in ("Replacing", "Reopening", "Empty", "Silent", "Described", "Chatty", "Traced")
@@ -51,11 +55,24 @@ def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="session")
-def web(deployment: Deployment) -> Web:
+def receiver() -> Iterator[Receiver]:
+    """A webhook receiver at an address that the host may call."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="session")
+def outbound(receiver: Receiver) -> dict[str, str]:
+    """Environment of a process that may call the receiver, and nothing else of this machine."""
+    return {"OUTBOUND_ALLOW": f"127.0.0.1:{receiver.port}"}
+
+
+@pytest.fixture(scope="session")
+def web(deployment: Deployment, outbound: dict[str, str]) -> Web:
     """The web process that callers are in front of. The agents are registered while it starts."""
     with ThreadPoolExecutor(1) as pool:
         registered = pool.submit(deployment.run, *(("agent", "register", *agent, "--open") for agent in AGENTS))
-        web = deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+        web = deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE, **outbound)
         registered.result()
     card = f"{web.agent_url(AGENTS[-1][0])}/.well-known/agent-card.json"
     wait_until(lambda: httpx.get(card, trust_env=False).status_code == 200, "the agents")
@@ -75,15 +92,15 @@ def lonely_web(deployment: Deployment) -> Web:
 
 
 @pytest.fixture(scope="session")
-def worker(deployment: Deployment) -> Process:
-    """The Celery worker, for tests of agents that run in one."""
-    return deployment.start_worker()
+def worker(deployment: Deployment, outbound: dict[str, str]) -> Process:
+    """The Celery worker, for tests of agents that run in one and of webhooks."""
+    return deployment.start_worker(**outbound)
 
 
 @pytest.fixture(scope="session")
-def grpc_server(deployment: Deployment, web: Web) -> GrpcServer:
+def grpc_server(deployment: Deployment, web: Web, outbound: dict[str, str]) -> GrpcServer:
     """The gRPC process. It knows the agents, as they are registered when the web process answers."""
-    return deployment.start_grpc(KEEP_ALIVE_SECONDS=KEEP_ALIVE)
+    return deployment.start_grpc(KEEP_ALIVE_SECONDS=KEEP_ALIVE, **outbound)
 
 
 @pytest.fixture(params=[*PEERS, "grpc"])

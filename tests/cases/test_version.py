@@ -11,7 +11,25 @@ from tests.support.wire import Connection, request
 
 SERVED = ["1.0", "1.0.0", "1.0.7", " 1.0 ", "\t1.0", "1.0.12345"]
 OLD = ["0.3", "0.3.0", "0.3.7", " 0.3 "]
-NOT_SERVED = ["99.0", "1.1", "1.10", "2.0", "2", "1", "0", "0.2", "0.2.6", "0.4", "0.30", "00.3", "v1.0", "1.0-beta", "1,0", "01.0", "1.00"]
+NOT_SERVED = [
+    "99.0",
+    "1.1",
+    "1.10",
+    "2.0",
+    "2",
+    "1",
+    "0",
+    "0.2",
+    "0.2.6",
+    "0.4",
+    "0.30",
+    "00.3",
+    "v1.0",
+    "1.0-beta",
+    "1,0",
+    "01.0",
+    "1.00",
+]
 NOT_SERVED += ["1.0.x", "1.0.", "1.0.0.0", "1.0, 1.1", "latest", "null", "1.0.-1", "x" * 1000]
 
 
@@ -66,7 +84,12 @@ def test_0_3_is_served_in_any_patch(alice: Caller, version: str) -> None:
 def test_a_version_that_is_named_wins_over_that_of_the_method(alice: Caller) -> None:
     """Each version has methods and paths of its own, which the other one does not have."""
     rpc, rest = alice.jsonrpc("echo"), alice.rest("echo")
-    for version, method in (("0.3", "GetTask"), ("0.3.0", "SendMessage"), ("1.0", "tasks/get"), ("1.0", "message/send")):
+    for version, method in (
+        ("0.3", "GetTask"),
+        ("0.3.0", "SendMessage"),
+        ("1.0", "tasks/get"),
+        ("1.0", "message/send"),
+    ):
         with alice.refused("METHOD_NOT_FOUND"):
             rpc.with_headers(a2a_version=version).call(method, {"id": "none"})
     for path in ("/tasks/none", "/tasks"):

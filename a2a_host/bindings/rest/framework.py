@@ -29,7 +29,9 @@ from protocol.errors import (
     A2AError,
     InternalError,
     MethodNotAllowedError,
+    RouteNotFoundError,
     UnsupportedMediaTypeError,
+    VersionNotSupportedError,
 )
 from tasks_app.host import Host
 from tasks_app.operations import Call
@@ -113,6 +115,8 @@ class AsyncAPIView(APIView):
     authentication_classes = [CallAuthentication]
     permission_classes: list[Any] = []
     content_negotiation_class = A2ANegotiation
+    version: str | None = None
+    """The version of the protocol that the view is for, None if it is for none of them."""
 
     async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         """The life of a request as in APIView.dispatch, with an awaited handler."""
@@ -124,7 +128,7 @@ class AsyncAPIView(APIView):
         try:
             self.initial(drf_request, *args, **kwargs)
             drf_request.auth  # noqa: B018 authentication is lazy, and comes before everything else
-            self.parameters.served_version()
+            self._check_version()
             response = await self._handler(drf_request)(drf_request, *args, **kwargs)
         except Exception as error:
             response = self.handle_exception(error)
@@ -149,6 +153,15 @@ class AsyncAPIView(APIView):
         """The body as it came; an empty object for none."""
         data: Any = self.request.data
         return data or b"{}"
+
+    def _check_version(self) -> None:
+        """A version that was named wins over that of the path, and the agent has to serve it (§3.6)."""
+        served = self.call.entry.versions
+        named = self.parameters.served_version(served)
+        if self.version is not None and named not in (None, self.version):
+            raise RouteNotFoundError(self.request._request.path)
+        if self.version is not None and self.version not in served:
+            raise VersionNotSupportedError(self.version, served)
 
     def _handler(self, request: Request) -> Any:
         handler = getattr(self, (request.method or "").lower(), None) if self._allows(request) else None

@@ -12,8 +12,12 @@ from rest_framework.response import Response
 
 from a2a_host.bindings.methods import (
     CANCEL_TASK,
+    CREATE_PUSH_CONFIG,
+    DELETE_PUSH_CONFIG,
     GET_EXTENDED_CARD,
+    GET_PUSH_CONFIG,
     GET_TASK,
+    LIST_PUSH_CONFIGS,
     LIST_TASKS,
     SEND_MESSAGE,
     SEND_STREAMING_MESSAGE,
@@ -27,7 +31,7 @@ from a2a_host.bindings.sse import Frames
 from protocol.dialects import Dialect
 from protocol.dialects.drafts import read_request
 from protocol.dialects.v1 import V1_0
-from protocol.errors import A2AError, PushNotificationNotSupportedError
+from protocol.errors import A2AError
 from protocol.model import Wire
 from protocol.query import decode_query
 from tasks_app.usage import count, counted
@@ -37,6 +41,7 @@ class OperationView(AsyncAPIView):
     """A view whose handlers are operations, in the JSON of `dialect`."""
 
     dialect: Dialect = V1_0
+    version = V1_0.version
 
     def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
         """The operation's request in the body. The values of the path count, whatever the body says."""
@@ -55,6 +60,8 @@ class OperationView(AsyncAPIView):
         """What `read` gives. A tenant in the path was checked already and wins over that of the request."""
         self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
         try:
+            if operation.check is not None:
+                operation.check(self.call.entry)
             request: Any = read()
         except A2AError:
             count(self.call, operation.name, failed=True)
@@ -130,24 +137,30 @@ class SubscribeView(OperationView):
         return ("GET", "POST")
 
 
-class PushConfigsView(AsyncAPIView):
+class PushConfigsView(OperationView):
     """/tasks/{id}/pushNotificationConfigs"""
 
-    async def get(self, request: Request, id: str) -> Response:
-        """ListTaskPushNotificationConfigs: no agent of this version has the capability (§3.3.4)."""
-        raise PushNotificationNotSupportedError
+    async def post(self, request: Request, id: str) -> HttpResponseBase:
+        """CreateTaskPushNotificationConfig."""
+        return await self.perform(CREATE_PUSH_CONFIG, self.from_body(CREATE_PUSH_CONFIG, {"taskId": id}))
 
-    post = get
+    async def get(self, request: Request, id: str) -> HttpResponseBase:
+        """ListTaskPushNotificationConfigs."""
+        return await self.perform(LIST_PUSH_CONFIGS, self.from_query(LIST_PUSH_CONFIGS, {"taskId": id}))
 
 
-class PushConfigView(AsyncAPIView):
+class PushConfigView(OperationView):
     """/tasks/{id}/pushNotificationConfigs/{configId}"""
 
-    async def get(self, request: Request, id: str, config_id: str) -> Response:
-        """GetTaskPushNotificationConfig: no agent of this version has the capability (§3.3.4)."""
-        raise PushNotificationNotSupportedError
+    async def get(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
+        """GetTaskPushNotificationConfig."""
+        path = {"taskId": id, "id": config_id}
+        return await self.perform(GET_PUSH_CONFIG, self.from_query(GET_PUSH_CONFIG, path))
 
-    delete = get
+    async def delete(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
+        """DeleteTaskPushNotificationConfig."""
+        path = {"taskId": id, "id": config_id}
+        return await self.perform(DELETE_PUSH_CONFIG, self.from_query(DELETE_PUSH_CONFIG, path))
 
 
 class ExtendedCardView(OperationView):

@@ -15,7 +15,7 @@ from protocol.dialects.v03.card import print_v03
 from protocol.dialects.v03.push import TaskPushNotificationConfig, write_task_config, write_task_configs
 from protocol.dialects.v03.reading import Reading
 from protocol.dialects.v03.requests import MessageSendParams
-from protocol.dialects.v03.tasks import write_event, write_sent, write_task
+from protocol.dialects.v03.tasks import write_event, write_sent, write_task, write_tasks
 from protocol.model import Wire
 from protocol.requests import (
     CancelTaskRequest,
@@ -25,6 +25,7 @@ from protocol.requests import (
     GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
@@ -86,6 +87,7 @@ def _opaque_of_none(params: Any) -> list[Raw | UnsetType]:
 READINGS: Readings = {
     SendMessageRequest: Reading(MessageSendParams, requests.read_send, requests.check_send, _opaque_of_send),
     GetTaskRequest: Reading(requests.TaskQueryParams, requests.read_get, opaque=_opaque_of_task),
+    ListTasksRequest: Reading(requests.NoParams, requests.read_list),
     CancelTaskRequest: Reading(requests.TaskIdParams, requests.read_cancel, opaque=_opaque_of_task),
     SubscribeToTaskRequest: Reading(requests.TaskIdParams, requests.read_subscribe, opaque=_opaque_of_task),
     CreateTaskPushNotificationConfigRequest: Reading(
@@ -94,13 +96,14 @@ READINGS: Readings = {
     GetTaskPushNotificationConfigRequest: Reading(requests.GetConfigParams, requests.read_get_config),
     ListTaskPushNotificationConfigsRequest: Reading(requests.TaskIdParams, requests.read_list_configs),
     DeleteTaskPushNotificationConfigRequest: Reading(requests.DeleteConfigParams, requests.read_delete_config),
-    GetExtendedAgentCardRequest: Reading(requests.NoParams, requests.read_nothing, opaque=_opaque_of_none),
+    GetExtendedAgentCardRequest: Reading(requests.NoParams, requests.read_card, opaque=_opaque_of_none),
 }
 
 WRITINGS: Writings = {
     model.SendMessageResponse: write_sent,
     model.StreamResponse: write_event,
     model.Task: write_task,
+    model.ListTasksResponse: write_tasks,
     model.TaskPushNotificationConfig: write_task_config,
     model.ListTaskPushNotificationConfigsResponse: write_task_configs,
     AgentCard: print_v03,

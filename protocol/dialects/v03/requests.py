@@ -23,6 +23,7 @@ from protocol.requests import (
     GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
     SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
@@ -81,7 +82,7 @@ class DeleteConfigParams(Wire, kw_only=True):
 
 
 class NoParams(Wire, kw_only=True):
-    """Parameters of agent/getAuthenticatedExtendedCard (0.3 §7.10): none."""
+    """Parameters of agent/getAuthenticatedExtendedCard (0.3 §7.10) and of tasks/list: none."""
 
 
 def check_send(params: MessageSendParams, out: Violations) -> None:
@@ -167,6 +168,11 @@ def read_delete_config(params: DeleteConfigParams) -> DeleteTaskPushNotification
     return DeleteTaskPushNotificationConfigRequest(task_id=params.id, id=params.push_notification_config_id)
 
 
-def read_nothing(params: NoParams) -> GetExtendedAgentCardRequest:
+def read_list(params: NoParams) -> ListTasksRequest:
+    """tasks/list."""
+    return ListTasksRequest()
+
+
+def read_card(params: NoParams) -> GetExtendedAgentCardRequest:
     """agent/getAuthenticatedExtendedCard."""
     return GetExtendedAgentCardRequest()

@@ -77,6 +77,11 @@ def write_task(task: model.Task) -> Task:
     )
 
 
+def write_tasks(page: model.ListTasksResponse) -> list[Task]:
+    """The result of tasks/list (0.3 §7.3), which knows no pages."""
+    return [write_task(task) for task in page.tasks]
+
+
 def write_sent(response: model.SendMessageResponse) -> Task | Message:
     """The result of message/send (0.3 §7.1)."""
     if response.task is not UNSET:
