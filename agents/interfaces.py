@@ -48,7 +48,7 @@ def _grpc_url(entry: AgentEntry, base_url: str) -> str:
 BINDINGS = (
     Binding("JSONRPC", ("1.0", "0.3"), _agent_url),
     Binding("HTTP+JSON", ("1.0", "0.3"), _agent_url),
-    Binding("GRPC", ("1.0",), _grpc_url, by_tenant=True),
+    Binding("GRPC", ("1.0", "0.3"), _grpc_url, by_tenant=True),
 )
 """The bindings of every agent, the preferred one first."""
 

@@ -8,11 +8,14 @@ from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import connection, transaction
+from django.db.models import Model
 
 from agents.models import SLUG_MAX, Agent, AgentExtension, CardNote, Skill
 from agents.runtimes import factory
 from agents.runtimes.errors import ExecutorError
 from agents.runtimes.simulators import SIMULATORS
+
+Rows = Sequence[Mapping[str, Any]]
 
 # One registration at a time: two processes that seed one database must not both miss the same row.
 _LOCK = 0x413241
@@ -20,13 +23,18 @@ _LOCK = 0x413241
 
 @transaction.atomic
 def register_agent(
-    slug: str, values: Mapping[str, Any], skills: Sequence[Mapping[str, Any]] | None = None
+    slug: str,
+    values: Mapping[str, Any],
+    skills: Rows | None = None,
+    extensions: Rows | None = None,
+    notes: Rows | None = None,
 ) -> tuple[Agent, bool]:
     """Create the agent `slug`, or change the fields named in `values` of the one that is there.
 
-    `values` and `skills` go by the model's field names; `skills`, when given, replace all. A new agent gets a name from
-    its slug, a description from its code and one skill, where they are not given. Returns the agent and whether it is
-    new. Raises ValidationError, whose keys are fields, `skills` for them; then nothing is stored.
+    `values`, `skills`, `extensions` and `notes` go by the models' field names; the last three, when given, replace all
+    of their kind. A new agent gets a name from its slug, a description from its code and one skill, where they are not
+    given. Returns the agent and whether it is new. Raises ValidationError, whose keys are fields or one of the three;
+    then nothing is stored.
     """
     lock_registration()
     agent = Agent.objects.filter(slug=slug).first()
@@ -40,7 +48,10 @@ def register_agent(
     agent.full_clean()
     agent.save()
     if skills is not None:
-        _replace_skills(agent, skills)
+        check_skills([skill.get("groups") for skill in skills])
+    for kind, rows in ((Skill, skills), (AgentExtension, extensions), (CardNote, notes)):
+        if rows is not None:
+            _replace(kind, agent, rows)
     return agent, created
 
 
@@ -126,14 +137,28 @@ def _default_skill(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _replace_skills(agent: Agent, skills: Sequence[Mapping[str, Any]]) -> None:
-    if not skills:
+def check_skills(groups: Sequence[Any]) -> None:
+    """A card needs a skill (§4.4.1), and the public card has only those without groups. Raises ValidationError."""
+    if not groups:
         raise ValidationError({"skills": "An agent needs at least one skill."})
-    agent.skills.all().delete()
-    for position, values in enumerate(skills):
-        skill = Skill(agent=agent, position=position, **values)
+    if all(groups):
+        raise ValidationError({"skills": "An agent needs at least one skill without groups, for its public card."})
+
+
+_PARTS: dict[type[Model], tuple[str, str]] = {
+    Skill: ("skills", "skill_id"),
+    AgentExtension: ("extensions", "uri"),
+    CardNote: ("notes", "text"),
+}
+
+
+def _replace(kind: type[Skill | AgentExtension | CardNote], agent: Agent, rows: Rows) -> None:
+    field, name = _PARTS[kind]
+    getattr(agent, field).all().delete()
+    for position, values in enumerate(rows):
+        part = kind(agent=agent, position=position, **values)
         try:
-            skill.full_clean()
+            part.full_clean()
         except ValidationError as error:
-            raise ValidationError({"skills": f"{skill.skill_id}: {one_line(error)}"}) from error
-        skill.save()
+            raise ValidationError({field: f"{getattr(part, name)}: {one_line(error)}"}) from error
+        part.save()

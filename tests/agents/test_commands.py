@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from agents.keys import hash_key
-from agents.models import Agent, ApiKey, Skill
+from agents.models import Agent, ApiKey, SigningKey, Skill
 
 pytestmark = pytest.mark.django_db
 GREETER = "tests.agents.executors.Greeter"
@@ -100,6 +100,40 @@ class TestRegister:
             ("named", "Named", "Named", ["named"]),
         ]
 
+    def test_parts_of_the_card(self) -> None:
+        run(
+            *("agent", "register", "a", "--executor", GREETER),
+            *("--skill", "ask", "--skill-for", "staff, ops=more:More:All = more", "--skill-for", "*=known"),
+            *("--note", "For all.", "--note-for", "staff=a=b", "--extension", "urn:x:1", "--required-extension", "urn:y"),
+        )
+        agent = Agent.objects.get()
+        assert list(agent.skills.values_list("skill_id", "name", "description", "groups")) == [
+            ("ask", "Ask", "Ask", []),
+            ("more", "More", "All = more", ["staff", "ops"]),
+            ("known", "Known", "Known", ["*"]),
+        ]
+        assert list(agent.notes.values_list("text", "groups")) == [("For all.", []), ("a=b", ["staff"])]
+        assert list(agent.extensions.values_list("uri", "required")) == [("urn:x:1", False), ("urn:y", True)]
+        run("agent", "register", "a", "--note", "New.")
+        assert list(agent.notes.values_list("text", flat=True)) == ["New."]
+        assert agent.skills.count() == 3
+        assert agent.extensions.count() == 2
+
+    @pytest.mark.parametrize(
+        ("option", "value", "error"),
+        [
+            ("--skill-for", "staff=more", "skills: An agent needs at least one skill without groups"),
+            ("--skill-for", "more", "skill-for: Give GROUP=..., not more"),
+            ("--note-for", "=more", "note-for: Give GROUP=..., not =more"),
+            ("--note", " ", "notes:  : text: This field cannot be blank."),
+            ("--extension", "no uri", "extensions: no uri: uri: Use a URI"),
+            ("--required-extension", "urn:a,b", "extensions: urn:a,b: uri: Use a URI"),
+        ],
+    )
+    def test_parts_that_break_a_rule(self, option: str, value: str, error: str) -> None:
+        assert fail("agent", "register", "a", "--executor", GREETER, option, value).startswith(error)
+        assert not Agent.objects.exists()
+
     def test_again_changes_what_is_given_and_nothing_else(self) -> None:
         run("agent", "register", "a", "--executor", GREETER, "--open", "--name", "Old", "--skill", "s:S")
         lines = run("agent", "register", "a", "--name", "New")
@@ -181,6 +215,10 @@ class TestApiKey:
         assert lines[:-1] == [
             f"API key laptop for owner alice, until {row.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again:"
         ]
+
+    def test_groups(self) -> None:
+        run("apikey", "create", "laptop", "--group", "staff", "--group", "ops")
+        assert ApiKey.objects.get().groups == ["staff", "ops"]
 
     def test_owner_is_the_name_by_default(self) -> None:
         assert run("apikey", "create", "laptop")[0] == "API key laptop for owner laptop. It is not shown again:"
@@ -275,3 +313,22 @@ class TestSeed:
             ("default", "admin", hash_key(self.KEY)),
             ("default a2a_othe", "admin", hash_key(other)),
         ]
+
+
+class TestSigningKey:
+    def test_a_life(self) -> None:
+        (first,) = run("signingkey", "generate")
+        (second,) = run("signingkey", "generate", "--algorithm", "RS256")
+        kid, other = first.split()[0], second.split()[0]
+        assert (first, second) == (f"{kid} ES256 active", f"{other} RS256 next")
+        assert fail("signingkey", "generate") == "There is a next key already. Rotate, and it signs."
+        assert run("signingkey", "rotate") == [f"{other} RS256 active"]
+        assert run("signingkey", "list") == [f"{other} RS256 active", f"{kid} ES256 retired"]
+        assert run("signingkey", "retire", other[:8]) == [f"{other} RS256 retired"]
+
+    def test_errors(self, settings: Settings) -> None:
+        assert fail("signingkey", "rotate") == "There is no signing key yet. Generate one."
+        assert fail("signingkey", "retire", "x") == "kid: 0 keys start with x."
+        settings.ENCRYPTION_KEYS = ["no key"]
+        assert fail("signingkey", "generate").startswith("ENCRYPTION_KEYS must hold Fernet keys")
+        assert not SigningKey.objects.exists()

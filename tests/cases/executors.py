@@ -102,3 +102,15 @@ class Chatty(Base):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         updater = TaskUpdater(event_queue, str(context.task_id), str(context.context_id))
         await updater.requires_input(updater.new_agent_message([Part(text="Say more.")]))
+
+
+class Extended(Base):
+    """Tells which extensions it was called with."""
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        updater = TaskUpdater(event_queue, str(context.task_id), str(context.context_id))
+        await updater.start_work()
+        assert context.call_context is not None
+        named = sorted(context.call_context.requested_extensions)
+        await updater.add_artifact([Part(text=" ".join(named))])
+        await updater.complete()

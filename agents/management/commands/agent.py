@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import BooleanOptionalAction
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -45,6 +46,17 @@ MODES = {
     "--input-mode": ("default_input_modes", "a media type that the agent takes, repeatable (text/plain)"),
     "--output-mode": ("default_output_modes", "a media type that the agent gives, repeatable (text/plain)"),
 }
+PARTS = {
+    "--skill": ("ID[:NAME[:DESCRIPTION]]", "a skill on the card"),
+    "--skill-for": (
+        "GROUP[,GROUP]=ID[:NAME[:DESCRIPTION]]",
+        "a skill on the extended card of keys in a group; * is every key",
+    ),
+    "--note": ("TEXT", "a paragraph on the extended card of every key"),
+    "--note-for": ("GROUP[,GROUP]=TEXT", "a paragraph on the extended card of keys in a group"),
+    "--extension": ("URI", "an extension of the protocol that the agent supports"),
+    "--required-extension": ("URI", "one that callers have to support too"),
+}
 
 
 class Command(BaseCommand):
@@ -73,7 +85,7 @@ class Command(BaseCommand):
     def register(self, options: dict[str, Any]) -> None:
         """Create or change."""
         try:
-            agent, created = register_agent(options["slug"], read_values(options), read_skills(options["skill"]))
+            agent, created = register_agent(options["slug"], read_values(options), **read_parts(options))
         except ValidationError as error:
             raise CommandError(one_line(error)) from error
         verb = "Registered" if created else "Updated"
@@ -104,12 +116,8 @@ def add_register_arguments(parser: CommandParser) -> None:
     code.add_argument("--simulator", metavar="NAME", help="a simulator, such as echo, instead of an executor")
     for option, (field, choices, text) in CHOICES.items():
         parser.add_argument(option, dest=field, choices=choices, help=text)
-    parser.add_argument(
-        "--skill",
-        action="append",
-        metavar="ID[:NAME[:DESCRIPTION]]",
-        help="a skill on the card, repeatable; replaces all that were there",
-    )
+    for option, (metavar, text) in PARTS.items():
+        parser.add_argument(option, action="append", metavar=metavar, help=f"{text}, repeatable; replaces all before")
     for option, (field, text) in TEXTS.items():
         parser.add_argument(option, dest=field, help=text)
     for option, (field, text) in NUMBERS.items():
@@ -133,16 +141,35 @@ def read_values(options: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def read_skills(given: list[str] | None) -> list[dict[str, Any]] | None:
-    """`id:name:description`, the last two made from what is there."""
-    if given is None:
+def read_parts(options: dict[str, Any]) -> dict[str, list[dict[str, Any]] | None]:
+    """Skills, notes and extensions; None for what the command line does not name."""
+    skills = _merged(options, "skill", "skill_for", read_skill)
+    notes = _merged(options, "note", "note_for", lambda text: {"text": text})
+    extensions = [{"uri": uri} for uri in options["extension"] or ()]
+    extensions += [{"uri": uri, "required": True} for uri in options["required_extension"] or ()]
+    named = options["extension"] is not None or options["required_extension"] is not None
+    return {"skills": skills, "notes": notes, "extensions": extensions if named else None}
+
+
+def _merged(
+    options: dict[str, Any], for_all: str, for_groups: str, read: Callable[[str], dict[str, Any]]
+) -> list[dict[str, Any]] | None:
+    if options[for_all] is None and options[for_groups] is None:
         return None
-    skills = []
-    for text in given:
-        skill_id, name, description = (*text.split(":", 2), "", "")[:3]
-        name = name or title(skill_id)
-        skills.append({"skill_id": skill_id, "name": name, "description": description or name, "tags": [skill_id]})
-    return skills
+    rows = [read(text) for text in options[for_all] or ()]
+    for text in options[for_groups] or ():
+        groups, equals, rest = text.partition("=")
+        if not equals or not all(group.strip() for group in groups.split(",")):
+            raise CommandError(f"{for_groups.replace('_', '-')}: Give GROUP=..., not {text}")
+        rows.append(read(rest) | {"groups": [group.strip() for group in groups.split(",")]})
+    return rows
+
+
+def read_skill(text: str) -> dict[str, Any]:
+    """`id:name:description`, the last two made from what is there."""
+    skill_id, name, description = (*text.split(":", 2), "", "")[:3]
+    name = name or title(skill_id)
+    return {"skill_id": skill_id, "name": name, "description": description or name, "tags": [skill_id]}
 
 
 def access(agent: Agent) -> str:

@@ -24,6 +24,9 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="Make a key; it is the last line of the output.")
         create.add_argument("name", help="what you call the key")
         create.add_argument("--owner", default="", help="the principal that tasks belong to (NAME)")
+        create.add_argument(
+            "--group", action="append", default=[], help="a group of the caller, for extended cards; repeatable"
+        )
         create.add_argument("--expires-days", type=int, metavar="N", help="refuse the key after N days")
         actions.add_parser("list", help="List all keys, without the keys themselves.")
         disable = actions.add_parser("disable", help="Refuse a key from now on.")
@@ -33,19 +36,19 @@ class Command(BaseCommand):
         """Dispatch; every error is one line."""
         action = options["action"]
         if action == "create":
-            self.create(options["name"], options["owner"], options["expires_days"])
+            self.create(options["name"], options["owner"], options["expires_days"], options["group"])
         elif action == "list":
             self.list()
         else:
             self.disable(options["name"])
 
-    def create(self, name: str, owner: str, days: int | None) -> None:
+    def create(self, name: str, owner: str, days: int | None, groups: list[str]) -> None:
         """Make a key and print it last."""
         if days is not None and not 1 <= days <= MAX_DAYS:
             raise CommandError(f"expires-days: Give 1 to {MAX_DAYS}.")
         expires_at = None if days is None else timezone.now() + timedelta(days=days)
         try:
-            row, key = ApiKey.issue(name, owner, expires_at)
+            row, key = ApiKey.issue(name, owner, expires_at, groups=groups)
         except ValidationError as error:
             raise CommandError(one_line(error)) from error
         until = f", until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else ""
