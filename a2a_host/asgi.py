@@ -14,7 +14,9 @@ django_application = get_asgi_application()
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
 
+from a2a_host.bindings.cards import serve_keys
 from a2a_host.bindings.health import serve_health
+from a2a_host.bindings.root import ROOT_PATHS, RootAgent
 from a2a_host.bindings.router import serve_agent
 from a2a_host.bindings.shared import serve_shared
 from a2a_host.bindings.task_base import serve_task_base
@@ -33,6 +35,8 @@ application: Any = ProtocolTypeRouter(
                 route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
                 route(r"^healthz$", serve_health),
                 route(r"^live/tasks$", live_tasks),
+                route(r"^\.well-known/jwks\.json$", serve_keys),
+                route(ROOT_PATHS, RootAgent(django_application)),
                 route(r"", django_application),
             ]
         ),
