@@ -10,7 +10,7 @@ from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.sse import Frames
 from agents.registry import AgentEntry
 from protocol.dialects import Dialect
-from protocol.errors import AgentNotFoundError
+from protocol.errors import AgentNotFoundError, InvalidParamsError
 from protocol.model import Wire
 from tasks_app.operations import Call
 
@@ -18,10 +18,13 @@ from tasks_app.operations import Call
 async def perform_operation(call: Call, dialect: Dialect, operation: Operation, request: Wire) -> bytes | Frames:
     """The response of an operation in the JSON of a dialect, or the frames of its stream. Raises A2AError."""
     settle_tenant(call.entry, request)
-    if operation.stream is not None:
-        return Frames(await operation.stream(call, request), dialect, operation.response, activated_headers(call))
-    assert operation.run is not None
-    return dialect.write(operation.response, await operation.run(call, request))
+    try:
+        if operation.stream is not None:
+            return Frames(await operation.stream(call, request), dialect, operation.response, activated_headers(call))
+        assert operation.run is not None
+        return dialect.write(operation.response, await operation.run(call, request))
+    except InvalidParamsError as error:
+        raise InvalidParamsError(dialect.renamed(operation.request, error.violations), error.message) from None
 
 
 def activated_headers(call: Call) -> Headers | None:

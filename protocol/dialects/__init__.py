@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
+from protocol.errors import Violation
 from protocol.model import Wire
 
 T = TypeVar("T", bound=Wire)
@@ -27,3 +28,6 @@ class Dialect(Protocol):
 
     def write(self, kind: type[Wire], body: bytes) -> bytes:
         """The JSON of a response of this version, from the 1.0 JSON of a `kind`."""
+
+    def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
+        """What an operation has against a request of a `kind`, with the fields as this version names them."""

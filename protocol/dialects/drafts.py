@@ -67,6 +67,10 @@ class Draft:
         written = write_parts(self.base.write(kind, body))
         return bytes(written if self.base is V1_0 else _with_task_id(written))
 
+    def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
+        """As in the version. See `protocol.dialects.Dialect`."""
+        return self.base.renamed(kind, violations)
+
 
 def read_request(
     dialect: Dialect, kind: type[T], data: bytes | Raw | None, path: Mapping[str, str] | None = None

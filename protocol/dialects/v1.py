@@ -8,6 +8,7 @@ from typing import TypeVar
 from msgspec import Raw
 
 from protocol import codec
+from protocol.errors import Violation
 from protocol.model import Wire
 
 T = TypeVar("T", bound=Wire)
@@ -25,6 +26,10 @@ class V1:
     def write(self, kind: type[Wire], body: bytes) -> bytes:
         """The body as it is."""
         return body
+
+    def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
+        """The violations as they are."""
+        return violations
 
 
 V1_0 = V1()

@@ -66,9 +66,15 @@ async def check_room(call: Call, config: StoredConfig) -> None:
 
 
 async def get_push_config(call: Call, request: GetTaskPushNotificationConfigRequest) -> StoredConfig:
-    """One config (§3.1.8). Raises TaskNotFoundError, PushNotificationConfigNotFoundError."""
+    """One config (§3.1.8); without an id, as 0.3 allows (0.3 §7.6), the first one of the task.
+
+    Raises TaskNotFoundError, PushNotificationConfigNotFoundError.
+    """
     record = await call.load_task(request.task_id)
-    config = await configs.find(call.host.store, record.id, request.id)
+    if request.id:
+        config = await configs.find(call.host.store, record.id, request.id)
+    else:
+        config = next(iter(await configs.page(call.host.store, record.id, "", 1)), None)
     if config is None:
         raise PushNotificationConfigNotFoundError(record.id, request.id)
     return config

@@ -16,6 +16,7 @@ from protocol.dialects.v03.push import TaskPushNotificationConfig, write_task_co
 from protocol.dialects.v03.reading import Reading
 from protocol.dialects.v03.requests import MessageSendParams
 from protocol.dialects.v03.tasks import write_event, write_sent, write_task, write_tasks
+from protocol.errors import Violation
 from protocol.model import Wire
 from protocol.requests import (
     CancelTaskRequest,
@@ -35,6 +36,8 @@ T = TypeVar("T", bound=Wire)
 Readings = Mapping[type[Wire], Reading[Any]]
 # From a 1.0 struct to what msgspec encodes.
 Writings = Mapping[type[Wire], Callable[[Any], Any]]
+# How the paths of fields begin, by how they do in 1.0.
+Names = Mapping[type[Wire], Mapping[str, str]]
 
 _encoder = msgspec.json.Encoder()
 
@@ -44,9 +47,10 @@ class V03:
 
     version = "0.3"
 
-    def __init__(self, readings: Readings, writings: Writings, empty: bytes) -> None:
+    def __init__(self, readings: Readings, writings: Writings, names: Names, empty: bytes) -> None:
         self._readings = readings
         self._writings = writings
+        self._names = names
         self._empty = empty
 
     def read(self, kind: type[T], data: bytes | Raw | None, path: Mapping[str, str] | None = None) -> T:
@@ -62,6 +66,19 @@ class V03:
         if kind is Wire:
             return self._empty
         return _encoder.encode(self._writings[kind](codec.load(kind, body)))
+
+    def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
+        """See `protocol.dialects.Dialect`."""
+        names = self._names.get(kind)
+        return violations if names is None else [_renamed(one, names) for one in violations]
+
+
+def _renamed(violation: Violation, names: Mapping[str, str]) -> Violation:
+    field = violation.field
+    for new, old in names.items():
+        if field.startswith(new):
+            field = old + field.removeprefix(new)
+    return Violation(field.replace("authentication.scheme", "authentication.schemes[0]"), violation.description)
 
 
 def _opaque_of_send(params: MessageSendParams) -> list[Raw | UnsetType] | None:
@@ -107,6 +124,11 @@ WRITINGS: Writings = {
     model.TaskPushNotificationConfig: write_task_config,
     model.ListTaskPushNotificationConfigsResponse: write_task_configs,
     AgentCard: print_v03,
+}
+
+NAMES: Names = {
+    SendMessageRequest: {"configuration.taskPushNotificationConfig": "configuration.pushNotificationConfig"},
+    CreateTaskPushNotificationConfigRequest: {"": "pushNotificationConfig."},
 }
 
 _WRAPPERS = {"task": "task", "message": "message", "status-update": "statusUpdate", "artifact-update": "artifactUpdate"}

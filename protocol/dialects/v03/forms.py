@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 
 from protocol import model
-from protocol.dialects.v03.dialect import READINGS, V03, WRITINGS, write_wrapped_event, write_wrapped_sent
+from protocol.dialects.v03.dialect import NAMES, READINGS, V03, WRITINGS, write_wrapped_event, write_wrapped_sent
 from protocol.dialects.v03.proto import push as proto_push
 from protocol.dialects.v03.proto import requests as proto_requests
 from protocol.dialects.v03.proto import tasks as proto_tasks
@@ -15,7 +15,7 @@ from protocol.requests import CreateTaskPushNotificationConfigRequest, SendMessa
 
 _CREATE = Reading(proto_requests.CreateConfigParams, proto_requests.read_create, proto_requests.check_create)
 
-V0_3 = V03(READINGS, WRITINGS, empty=b"null")
+V0_3 = V03(READINGS, WRITINGS, NAMES, empty=b"null")
 
 V0_3_WRAPPED = V03(
     {**READINGS, CreateTaskPushNotificationConfigRequest: _CREATE},
@@ -24,6 +24,7 @@ V0_3_WRAPPED = V03(
         model.SendMessageResponse: write_wrapped_sent,
         model.StreamResponse: write_wrapped_event,
     },
+    NAMES,
     empty=b"{}",
 )
 
@@ -40,6 +41,13 @@ V0_3_PROTO = V03(
         model.Task: proto_tasks.write_task,
         model.TaskPushNotificationConfig: proto_push.write_task_config,
         model.ListTaskPushNotificationConfigsResponse: proto_push.write_task_configs,
+    },
+    {
+        SendMessageRequest: {
+            "configuration.taskPushNotificationConfig": "configuration.pushNotification",
+            "message.parts": "message.content",
+        },
+        CreateTaskPushNotificationConfigRequest: {"": "config.pushNotificationConfig."},
     },
     empty=b"{}",
 )
