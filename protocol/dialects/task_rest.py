@@ -10,6 +10,7 @@ Parts name their type (`protocol.dialects.tagged`). Pure translations from and t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,8 @@ from protocol.requests import GetExtendedAgentCardRequest, SendMessageRequest
 from protocol.states import TaskState
 from protocol.violations import Violations
 
+VERSION: Final = "tasks"
+"""In the place of a version: the dialect has none."""
 CALLBACK: Final = "callback_url"
 ESTIMATE: Final = "estimated_completion"
 PROGRESS: Final = "progress"
@@ -44,6 +47,12 @@ PROGRESS: Final = "progress"
 # The dialect has no word for a refusal: to its clients, what was rejected has failed.
 STATES: Final = {state: state.removeprefix("TASK_STATE_").lower().replace("_", "-") for state in TaskState} | {
     TaskState.REJECTED: "failed"
+}
+# What fields of a SendMessageRequest are called.
+_NAMES: Final = {
+    "message.contextId": "sessionId",
+    "message.taskId": "id",
+    "configuration.taskPushNotificationConfig.url": f"metadata.{CALLBACK}",
 }
 _ROLES: Final = {"user": "ROLE_USER", "agent": "ROLE_AGENT", "ROLE_USER": "ROLE_USER", "ROLE_AGENT": "ROLE_AGENT"}
 _SPOKEN_ROLES: Final = {"ROLE_USER": Raw(b'"user"'), "ROLE_AGENT": Raw(b'"agent"')}
@@ -76,8 +85,14 @@ def read_message(body: bytes, task_id: str) -> TaskMessage:
     try:
         return _Reader({"message": encode(members)}).read(task_id)
     except InvalidParamsError as error:
-        named = [Violation(v.field.removeprefix("message."), v.description) for v in error.violations]
-        raise InvalidParamsError(named) from None
+        found = [Violation(v.field.removeprefix("message."), v.description) for v in error.violations]
+        raise InvalidParamsError(found) from None
+
+
+def named(error: InvalidParamsError, names: Mapping[str, str] = _NAMES) -> InvalidParamsError:
+    """The error with the fields as the dialect names them. `names` has those of one request besides."""
+    names = {**_NAMES, **names}
+    return InvalidParamsError([Violation(names.get(v.field, v.field), v.description) for v in error.violations])
 
 
 def _object(body: bytes) -> Members:
@@ -96,11 +111,6 @@ class _Reader:
         self._members = {name: value for name, value in members.items() if not is_null(value)}
         self._out = Violations()
         self._parts = TaggedParts(self._out)
-        self._names = {
-            "message.contextId": "sessionId",
-            "message.taskId": "id",
-            "configuration.taskPushNotificationConfig.url": f"metadata.{CALLBACK}",
-        }
 
     def read(self, task_id: str) -> TaskMessage:
         request: Members = {}
@@ -113,9 +123,7 @@ class _Reader:
         try:
             read = codec.decode(SendMessageRequest, encode(request))
         except InvalidParamsError as error:
-            names = self._names | self._parts.names
-            named = [Violation(names.get(v.field, v.field), v.description) for v in error.violations]
-            raise InvalidParamsError(named) from None
+            raise named(error, self._parts.names) from None
         return TaskMessage(read, None if kept is None else bytes(kept).decode())
 
     def _message(self, raw: Raw, task_id: str) -> Raw:
@@ -178,6 +186,11 @@ def write_messages(task: bytes) -> bytes:
     said = items_of(members.get("history")) or []
     newest = (members_of(members["status"]) or {}).get("message")
     return bytes(encode_items([_message(raw) for raw in ([*said, newest] if newest is not None else said)]))
+
+
+def write_notification(task: bytes) -> bytes:
+    """What an event is told to a webhook with: the whole Task of 1.0 as it was then, with its state as the type."""
+    return TaskEvents().write(b'{"task":%b}' % task)
 
 
 class TaskEvents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from protocol.dialects import task_rest
 from protocol.dialects.v03 import V0_3
 from protocol.model import Message, Task
 from tasks_app.push.queue import Claim
@@ -27,10 +28,22 @@ async def next_notifications(store: Store, claim: Claim, after: int) -> list[Not
     events = await store.events_page(claim.task_id, after, _PAGE)
     if claim.version == V0_3.version:
         return await _tasks(store, claim, events)
+    if claim.version == task_rest.VERSION:
+        return await _resources(store, claim, events)
     return [
         Notification(event.seq, "application/a2a+json", event.payload(claim.task_id, claim.context_id))
         for event in events
     ]
+
+
+async def _resources(store: Store, claim: Claim, events: list[Event]) -> list[Notification]:
+    """The task REST dialect knows tasks only, so it tells of each event with the task, too."""
+    record = await store.load(claim.task_id)
+    if record is None:
+        return []
+    statuses = await store.statuses(claim.task_id)
+    bodies = [task_rest.write_notification(record.at(event.seq, statuses).render(0)) for event in events]
+    return [Notification(event.seq, "application/json", body) for event, body in zip(events, bodies, strict=True)]
 
 
 async def _tasks(store: Store, claim: Claim, events: list[Event]) -> list[Notification]:

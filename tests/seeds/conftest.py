@@ -11,8 +11,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from a2a_host.services.processes import Process
 from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, Web, wait_until
+from tests.support.receiver import Receiver
 
 CALLERS = 200
 PDF = ("--input-mode", "application/pdf", "--input-mode", "text/plain")
@@ -39,10 +41,23 @@ def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="session")
-def web(deployment: Deployment) -> Web:
+def receiver() -> Iterator[Receiver]:
+    """A webhook receiver at an address that the host may call."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="session")
+def worker(deployment: Deployment, web: Web, receiver: Receiver) -> Process:
+    """The Celery worker, which delivers to webhooks."""
+    return deployment.start_worker(OUTBOUND_ALLOW=f"127.0.0.1:{receiver.port}")
+
+
+@pytest.fixture(scope="session")
+def web(deployment: Deployment, receiver: Receiver) -> Web:
     """The web process that callers are in front of."""
     deployment.run(*(("agent", "register", *agent) for agent in AGENTS))
-    web = deployment.start_web(KEEP_ALIVE_SECONDS="0.5")
+    web = deployment.start_web(KEEP_ALIVE_SECONDS="0.5", OUTBOUND_ALLOW=f"127.0.0.1:{receiver.port}")
     card = f"{web.agent_url(AGENTS[-1][0])}/.well-known/agent-card.json"
     wait_until(lambda: httpx.get(card, trust_env=False).status_code == 200, "the agents")
     return web

@@ -21,6 +21,8 @@ from tests.seeds.reading import events, keyed
 from tests.seeds.task_client import A2AClient, A2ATaskError
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, wait_until
+from tests.support.push_configs import PushConfigs
+from tests.support.receiver import Receiver
 
 JSON = {"Content-Type": "application/json"}
 PDF = base64.b64encode(b"%PDF-1.4").decode()
@@ -166,7 +168,7 @@ def test_one_stored_task_in_every_binding(alice: Caller, base: str, deployment: 
             {"raw": PDF, "filename": "service_agreement.pdf", "mediaType": "application/pdf"},
         ]
         assert len(message["messageId"]) == 36
-    assert deployment.query("SELECT dialect FROM tasks_app_task WHERE id = %s", [id]) == [("TASK-REST/1.0",)]
+    assert deployment.query("SELECT dialect FROM tasks_app_task WHERE id = %s", [id]) == [("HTTP+JSON/tasks",)]
 
 
 def test_what_1_0_created_is_read_in_the_dialect(alice: Caller) -> None:
@@ -282,6 +284,40 @@ def test_a_message_as_the_answer_is_the_message_of_the_completed_task(alice: Cal
     tasks = Tasks(alice, base, "direct")
     task = tasks.until(tasks.create(text("hi"))["id"], "completed")
     assert task["status"]["message"] == "hi"
+
+
+def test_callback_url(alice: Caller, base: str, receiver: Receiver, worker: object) -> None:
+    """A push config of the task: its webhook is told of each event with the task."""
+    path = f"/a2a/callbacks{base}"
+    tasks = Tasks(alice, base, "compliance")
+    metadata = {"priority": "high", "callback_url": receiver.url(path)}
+    id = tasks.create(text("请分析", sessionId="s", metadata=metadata))["id"]
+    done = tasks.until(id, "completed")
+    assert done["metadata"] == {"priority": "high", "progress": 0.45}
+    (config,) = PushConfigs(alice.jsonrpc("compliance")).list(id)["configs"]
+    assert (config["taskId"], config["url"]) == (id, receiver.url(path))
+
+    def told() -> list[Any]:
+        found = [delivery.json for delivery in receiver.deliveries(path)]
+        return found if found and found[-1]["type"] == "completed" else []
+
+    found = wait_until(told, "the last event")
+    assert found[-1] == {"type": "completed"} | done
+    assert [one["id"] for one in found] == [id] * len(found)
+    assert [one["type"] for one in found[:-1]] == ["working"] * (len(found) - 1)
+    assert {delivery.headers["content-type"] for delivery in receiver.deliveries(path)} == {"application/json"}
+
+
+def test_a_callback_that_may_not_be_called(alice: Caller, base: str) -> None:
+    tasks = Tasks(alice, base, "compliance")
+    for url in ("http://127.0.0.1:1/", "ftp://example.com/", "nothing"):
+        with alice.nothing_stored():
+            response = tasks.ask("POST", "/tasks", text("x", metadata={"callback_url": url}))
+        status, reason, fields = details(response)
+        assert (status, reason, [field for field, _ in fields]) == (400, "INVALID_PARAMS", ["metadata.callback_url"])
+    with alice.nothing_stored():
+        response = Tasks(alice, base, "order-agent").ask("POST", "/tasks", text("x", metadata={"callback_url": url}))
+    assert details(response)[:2] == (400, "PUSH_NOTIFICATION_NOT_SUPPORTED")
 
 
 def test_estimated_completion(alice: Caller, base: str) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from a2a_host.bindings.http import Headers
 from a2a_host.bindings.performing import activated_headers
 from a2a_host.bindings.sse import Frames
-from protocol.dialects.task_rest import TaskEvents
+from protocol.dialects.task_rest import VERSION, TaskEvents
 from protocol.dialects.v1 import V1_0
 from protocol.errors import UnsupportedOperationError
 from protocol.model import StreamResponse
@@ -16,8 +16,8 @@ from protocol.requests import SubscribeToTaskRequest
 from tasks_app import operations
 from tasks_app.operations import Answer, Call, Frame
 
-DIALECT: Final = "TASK-REST/1.0"
-"""The dialect has no version of its own; what it does not say is as in 1.0, such as what a webhook is sent."""
+DIALECT: Final = f"HTTP+JSON/{VERSION}"
+"""What calls of the dialect are counted as, and what a task remembers of its creation."""
 
 
 class TaskFrames(Frames):

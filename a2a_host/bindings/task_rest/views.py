@@ -14,6 +14,7 @@ from a2a_host.bindings.task_rest.stream import DIALECT, open_stream
 from protocol.dialects import task_rest
 from protocol.dialects.task_rest import ESTIMATE, TaskMessage
 from protocol.dialects.v1 import V1_0
+from protocol.errors import InvalidParamsError
 from protocol.requests import CancelTaskRequest, GetTaskRequest
 from protocol.timestamps import print_timestamp
 from tasks_app import operations
@@ -48,7 +49,10 @@ class TaskRestView(AsyncAPIView):
     async def accept(self, message: TaskMessage) -> Response:
         """Take a message in: 202 with its task, and when it will probably be done."""
         with counted(self.call, "SendMessage"):
-            record = await operations.start_task(self.call, message.request, message.metadata)
+            try:
+                record = await operations.start_task(self.call, message.request, message.metadata)
+            except InvalidParamsError as error:
+                raise task_rest.named(error) from None
         more = {}
         duration = None if record.state.terminal else await usual_duration(self.call)
         if duration is not None:
