@@ -17,6 +17,7 @@ _WANTED = {
     "x-api-key": "api_key",
     "a2a-version": "version",
     "a2a-extensions": "extensions",
+    "x-a2a-extensions": "extensions_v03",
 }
 
 
@@ -42,12 +43,10 @@ def choose_agent(registry: Registry, named: str, tenant: str) -> AgentEntry:
     Raises AgentNotFoundError.
     """
     slug = named or tenant
-    if slug:
-        return registry.get(slug)
-    for entry in registry.entries():
-        if entry.is_root:
-            return entry
-    raise AgentNotFoundError("")
+    entry = registry.get(slug) if slug else registry.root
+    if entry is None:
+        raise AgentNotFoundError("")
+    return entry
 
 
 def check_version(parameters: ServiceParameters, entry: AgentEntry, version: str) -> None:
@@ -55,7 +54,8 @@ def check_version(parameters: ServiceParameters, entry: AgentEntry, version: str
 
     Raises VersionNotSupportedError.
     """
-    if parameters.served_version() not in (None, version):
-        raise VersionNotSupportedError(parameters.version, (version,))
+    named = parameters.served_version(entry.versions)
+    if named not in (None, version):
+        raise VersionNotSupportedError(named, (version,))
     if version not in entry.versions:
         raise VersionNotSupportedError(version, entry.versions)

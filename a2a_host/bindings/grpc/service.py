@@ -23,6 +23,7 @@ from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import check_version, choose_agent, read_metadata
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.performing import settle_tenant
+from a2a_host.bindings.service_parameters import activated
 from protocol.dialects import Dialect
 from protocol.errors import (
     A2AError,
@@ -89,22 +90,24 @@ class Service(grpc.GenericRpcHandler):
     def _unary(self, rpc: Rpc) -> Any:
         run = rpc.operation.run
 
-        async def answer(data: bytes, context: Context) -> bytes:
+        async def respond(data: bytes, context: Context) -> bytes:
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
                     request = self._request(rpc, message, call)
                     assert run is not None
-                    return self._written(rpc, await self._unbroken(run(call, request)))
+                    answer = self._written(rpc, await self._unbroken(run(call, request)))
+                await _name_extensions(context, call)
+                return answer
             except Exception as error:
                 await _fail(context, rpc, error)
 
-        return answer
+        return respond
 
     def _streaming(self, rpc: Rpc) -> Any:
         open_stream = rpc.operation.stream
 
-        async def answer(data: bytes, context: Context) -> AsyncIterator[bytes]:
+        async def respond(data: bytes, context: Context) -> AsyncIterator[bytes]:
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
@@ -113,8 +116,9 @@ class Service(grpc.GenericRpcHandler):
                     stream = await self._unbroken(open_stream(call, request))
             except Exception as error:
                 await _fail(context, rpc, error)
-            del data, message, call, request
             try:
+                await _name_extensions(context, call)
+                del data, message, call, request  # An idle stream is as small as it can be.
                 async for frame in stream:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
                         yield self._written(rpc, frame.payload)
@@ -125,7 +129,7 @@ class Service(grpc.GenericRpcHandler):
             finally:
                 await stream.aclose()
 
-        return answer
+        return respond
 
     def _begin(self, rpc: Rpc, data: bytes, context: Context) -> tuple[Message, Call]:
         """The parsed message and its call, authenticated, in a version that is served. Raises A2AError."""
@@ -170,6 +174,13 @@ class Service(grpc.GenericRpcHandler):
             raise
 
 
+async def _name_extensions(context: Context, call: Call) -> None:
+    """Tell the caller which extensions are activated (§3.2.6)."""
+    named = activated(call)
+    if named:
+        await context.send_initial_metadata(named)
+
+
 async def _fail(context: Context, rpc: Rpc, error: Exception) -> NoReturn:
     """End a call with what was raised; only errors of the protocol are told."""
     if isinstance(error, A2AError):
@@ -189,7 +200,7 @@ async def _finish(work: asyncio.Future[Any]) -> None:
 
 
 def _unknown(method: str) -> Any:
-    async def answer(data: bytes, context: Context) -> bytes:
+    async def respond(data: bytes, context: Context) -> bytes:
         await refuse(context, MethodNotFoundError(method))
 
-    return grpc.unary_unary_rpc_method_handler(answer)
+    return grpc.unary_unary_rpc_method_handler(respond)

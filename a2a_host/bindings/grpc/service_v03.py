@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,10 +16,15 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from a2a_host.bindings import methods
+from a2a_host.bindings.cards import extended_card
 from a2a_host.bindings.grpc.convert_in import json_bytes, members_of
 from a2a_host.bindings.grpc.service import Rpc
+from agents.cards import build_card
+from protocol.codec import encode
 from protocol.dialects.v03 import V0_3_PROTO
 from protocol.errors import InvalidParamsError, Violation
+from protocol.requests import GetExtendedAgentCardRequest
+from tasks_app.operations import Call
 
 NAME = "a2a.v1.A2AService"
 DIALECT = V0_3_PROTO
@@ -82,12 +88,22 @@ def _shape_security(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "security": requirements}
 
 
+async def _agent_card(call: Call, request: GetExtendedAgentCardRequest) -> bytes:
+    """The card of the agent as this caller may see it."""
+    if call.entry.has_extended_card and call.caller.authenticated:
+        return extended_card(call)
+    return encode(build_card(call.entry, call.base_url))
+
+
+GET_AGENT_CARD = replace(methods.GET_EXTENDED_CARD, run=_agent_card, check=None)
+"""GetAgentCard is both of GetExtendedAgentCard and the public card."""
+
 METHODS: dict[str, Rpc] = {
     "SendMessage": Rpc(methods.SEND_MESSAGE, pb.SendMessageRequest, pb.SendMessageResponse),
     "SendStreamingMessage": Rpc(methods.SEND_STREAMING_MESSAGE, pb.SendMessageRequest, pb.StreamResponse),
     "GetTask": Rpc(methods.GET_TASK, pb.GetTaskRequest, pb.Task, _read_task),
     "CancelTask": Rpc(methods.CANCEL_TASK, pb.CancelTaskRequest, pb.Task, _read_task),
-    "TaskSubscription": Rpc(methods.SUBSCRIBE_TO_TASK, pb.TaskSubscriptionRequest, pb.StreamResponse, _read_task),
+    "TaskSubscription": Rpc(methods.RESUBSCRIBE_TO_TASK, pb.TaskSubscriptionRequest, pb.StreamResponse, _read_task),
     "CreateTaskPushNotificationConfig": Rpc(
         methods.CREATE_PUSH_CONFIG,
         pb.CreateTaskPushNotificationConfigRequest,
@@ -106,6 +122,6 @@ METHODS: dict[str, Rpc] = {
     "DeleteTaskPushNotificationConfig": Rpc(
         methods.DELETE_PUSH_CONFIG, pb.DeleteTaskPushNotificationConfigRequest, Empty, _read_config
     ),
-    "GetAgentCard": Rpc(methods.GET_EXTENDED_CARD, pb.GetAgentCardRequest, pb.AgentCard, json_bytes, shape_card),
+    "GetAgentCard": Rpc(GET_AGENT_CARD, pb.GetAgentCardRequest, pb.AgentCard, json_bytes, shape_card),
 }
 """By their name in the definition."""
