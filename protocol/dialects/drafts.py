@@ -46,21 +46,24 @@ _HINTS = (b'"type"', b'"sessionId"', b'"taskId"')
 
 
 class Draft:
-    """The drafts of one version, as a dialect."""
+    """The drafts of one version, as the dialect of one request: it knows what the fields are called there."""
 
     def __init__(self, base: Dialect) -> None:
         self.base = base
         self.version = base.version
+        self._names: Mapping[str, str] = {}
 
     def read(self, kind: type[T], data: bytes | Raw | None, path: Mapping[str, str] | None = None) -> T:
         """As the version reads it, after the translation of what only drafts have. See `protocol.dialects.Dialect`."""
         draft = _DraftRequest.find(data) if kind is SendMessageRequest else None
         if draft is None:
             return self.base.read(kind, data, path)
+        self._names = draft.names
+        translated = draft.translate(kinds=self.base is not V1_0)
         try:
-            return self.base.read(kind, draft.translate(kinds=self.base is not V1_0), path)
+            return self.base.read(kind, translated, path)
         except InvalidParamsError as error:
-            raise InvalidParamsError(draft.named(error.violations), error.message) from None
+            raise InvalidParamsError(self._named(error.violations), error.message) from None
 
     def write(self, kind: type[Wire], body: bytes) -> bytes:
         """The response of the version, with types in its parts. A task of 0.3 has its id as `taskId`, too."""
@@ -68,8 +71,11 @@ class Draft:
         return bytes(written if self.base is V1_0 else _with_task_id(written))
 
     def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
-        """As in the version. See `protocol.dialects.Dialect`."""
-        return self.base.renamed(kind, violations)
+        """See `protocol.dialects.Dialect`."""
+        return self._named(self.base.renamed(kind, violations))
+
+    def _named(self, violations: list[Violation]) -> list[Violation]:
+        return [Violation(self._names.get(v.field, v.field), v.description) for v in violations]
 
 
 def read_request(
@@ -90,14 +96,15 @@ def read_request(
 
 
 class _DraftRequest:
-    """A request to send a message that is written as in a draft."""
+    """A request to send a message that is written as in a draft. `names` has what its fields are called, by the path
+    that they have once it is translated."""
 
     def __init__(self, text: bytes, root: Members, message: Members, parts: list[Raw] | None) -> None:
         self._text = text
         self._root = root
         self._message = message
         self._parts = parts
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
 
     @classmethod
     def find(cls, data: bytes | Raw | None) -> _DraftRequest | None:
@@ -133,17 +140,13 @@ class _DraftRequest:
         out.finish()
         return encode(self._root)
 
-    def named(self, violations: list[Violation]) -> list[Violation]:
-        """Violations of the translation with the names that fields have in the request."""
-        return [Violation(self._names.get(v.field, v.field), v.description) for v in violations]
-
     def _move_inside(self, name: str, inside: str, out: Violations) -> None:
         value = self._root.pop(name, None)
         if value is None or is_null(value):
             return
         if not _given(self._message, inside):
             self._message[inside] = value
-            self._names[f"message.{inside}"] = name
+            self.names[f"message.{inside}"] = name
         elif text_of(value) != text_of(self._message[inside]):
             out.add(name, f"differs from message.{inside}")
 
@@ -153,7 +156,7 @@ class _DraftRequest:
             return [_with_kind(part) for part, _ in paths]
         reader = TaggedParts(out)
         parts = [reader.read(part, path) for part, path in paths]
-        self._names |= reader.names
+        self.names |= reader.names
         return parts
 
 

@@ -21,7 +21,10 @@ PDF = ("--input-mode", "application/pdf", "--input-mode", "text/plain")
 AGENTS = [
     ("compliance", "--executor", "tests.seeds.executors.Compliance", *PDF),
     ("translation", "--executor", "tests.seeds.executors.Translation"),
-    ("weather", "--executor", "tests.seeds.executors.Weather", "--input-mode", "text/plain", "--open"),
+    (
+        *("weather", "--executor", "tests.seeds.executors.Weather", "--open", "--name", "天气预报智能体"),
+        *("--input-mode", "text/plain", "--output-mode", "application/json"),
+    ),
     ("quiet", "--simulator", "steps", "--no-streaming", "--open"),
 ]
 

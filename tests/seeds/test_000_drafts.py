@@ -117,6 +117,14 @@ def test_customer_service_in_several_turns(alice: Caller) -> None:
     assert [message["role"] for message in answered["history"]] == ["ROLE_USER", "ROLE_AGENT", "ROLE_USER"]
 
 
+def test_the_session_of_another_task(alice: Caller) -> None:
+    asked = send(alice, "ask", NEW)["result"]["task"]
+    other = SEND.replace("optional-existing-task-id", asked["id"]).replace("session-123", "session-124")
+    with alice.nothing_stored():
+        reply = send(alice, "ask", other)
+    assert fields_of(reply) == [("sessionId", "is not the context of the task")]
+
+
 def test_data_analysis_with_text_file_and_data(alice: Caller) -> None:
     params = f'{{"message": {MESSAGE}, "sessionId": "session-123"}}'
     task = send(alice, "data", rpc(params))["result"]["task"]
