@@ -17,13 +17,17 @@ import pytest
 from tests.cases.reading import state
 from tests.support.callers import Caller
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl: apt-get install curl")
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("jq")), reason="needs curl and jq: apt-get install curl jq"
+)
 
 HOST = "https://agent.example.com"
 KEY = """ -H "Authorization: Bearer $A2A_TOKEN\""""
 
 CARD = "curl -s https://agent.example.com/.well-known/agent-card.json"
+CARD_WITH_JQ = "curl -s https://agent.example.com/.well-known/agent-card.json | jq ."
 OLD_CARD = "curl -s https://agent.example.com/.well-known/agent.json"
+CHECK = "jq -e '.name and .url and (.skills | length > 0) and .capabilities' agent-card.json"
 # fmt: off
 SEND = """curl -s https://agent.example.com/a2a -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\
   -d '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"msg-1","role":"ROLE_USER","parts":[{"text":"查询订单 123"}]}}}'"""  # noqa: E501
@@ -77,6 +81,29 @@ def test_card(shell: Shell) -> None:
         assert card["skills"][0]["id"] == "order-status"
         assert card["skills"][0]["tags"] == ["order"]
         assert card["capabilities"]["streaming"] is True
+
+
+@pytest.mark.spec("8.2")
+def test_the_card_passes_the_check_of_its_key_fields(shell: Shell) -> None:
+    for line in (CARD, OLD_CARD):
+        (shell.folder / "agent-card.json").write_text(shell.text(line))
+        assert shell.text(CHECK) == "true\n"
+    assert shell.json(CARD_WITH_JQ) == shell.json(CARD)
+
+
+@pytest.mark.spec("8.2")
+def test_the_card_has_the_fields_of_the_smallest_one(shell: Shell) -> None:
+    """With the values of the document, where they are not the host's own."""
+    card = shell.json(CARD)
+    assert (card["name"], card["description"]) == ("order-agent", "处理订单查询与退款")
+    assert card["url"] == shell.base
+    assert (card["capabilities"]["streaming"], card["capabilities"].get("pushNotifications", False)) == (True, False)
+    assert card["defaultInputModes"] == ["text/plain"]
+    skill = {"id": "order-status", "name": "订单查询", "description": "按订单号查询状态", "tags": ["order"]}
+    assert card["skills"][0].items() >= skill.items()
+    assert card["securitySchemes"]["bearer"].items() >= {"type": "http", "scheme": "bearer"}.items()
+    assert {"bearer": []} in card["security"]
+    assert "protocolVersion" in card
 
 
 @pytest.mark.spec("9.4.1")
