@@ -32,8 +32,6 @@ from protocol.card import (
 from protocol.codec import encode
 from protocol.dialects.v03.card import print_both, print_v03
 
-PUSH_SERVED = False
-"""Whether the host serves the push operations. A card never promises what the host does not do."""
 CACHED_CARDS = 256
 """The base URL of a card comes from the request when no public URL is set, so callers choose it: keep few."""
 KEYS_PATH = "/.well-known/jwks.json"
@@ -140,7 +138,7 @@ def build_card(entry: AgentEntry, base_url: str, groups: Groups | None = None) -
         supported_interfaces=interfaces(entry, base_url),
         capabilities=AgentCapabilities(
             streaming=entry.streaming,
-            push_notifications=entry.push_notifications and PUSH_SERVED,
+            push_notifications=entry.push_notifications,
             extensions=[_extension(extension) for extension in entry.extensions],
             extended_agent_card=entry.extended_card,
         ),

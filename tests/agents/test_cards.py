@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from pytest_django import Settings
 
 from agents.cards import CardCache, build_card, render_card
+from agents.interfaces import JSONRPC_WEBSOCKET
 from agents.models import Agent
 from agents.registration import register_agent
 from agents.registry import AgentEntry, Registry
@@ -47,8 +48,9 @@ def test_open_agent(registry: Registry) -> None:
         "supportedInterfaces": [
             {"url": f"{BASE}/agents/echo", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": f"{BASE}/agents/echo", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+            {"url": "wss://api.e.test/agents/echo/ws", "protocolBinding": JSONRPC_WEBSOCKET, "protocolVersion": "1.0"},
         ],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": False},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain"],
         "skills": [
@@ -140,6 +142,7 @@ def places(card: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
 URL = f"{BASE}/agents/echo"
 V1_0 = [(URL, "JSONRPC", "1.0", ""), (URL, "HTTP+JSON", "1.0", "")]
+WEBSOCKET = ("wss://api.e.test/agents/echo/ws", JSONRPC_WEBSOCKET, "1.0", "")
 V0_3 = [(URL, "JSONRPC", "0.3", ""), (URL, "HTTP+JSON", "0.3", "")]
 
 
@@ -150,7 +153,7 @@ class TestVersions:
     def test_both_in_one_card(self, registry: Registry) -> None:
         make_agent()
         card = card_of(entry_of(registry))
-        assert places(card) == V1_0 + V0_3
+        assert places(card) == [*V1_0, WEBSOCKET, *V0_3]
         assert (card["url"], card["protocolVersion"], card["preferredTransport"]) == (URL, "0.3.0", "JSONRPC")
         assert card["additionalInterfaces"] == [
             {"url": URL, "transport": "JSONRPC"},
@@ -160,7 +163,7 @@ class TestVersions:
     def test_the_new_one_alone(self, registry: Registry) -> None:
         make_agent(versions="1.0")
         card = card_of(entry_of(registry))
-        assert places(card) == V1_0
+        assert places(card) == [*V1_0, WEBSOCKET]
         assert not {"url", "protocolVersion", "preferredTransport", "additionalInterfaces"} & card.keys()
 
     def test_the_old_one_alone(self, registry: Registry) -> None:
@@ -177,13 +180,13 @@ class TestVersions:
         make_agent(versions="1.0")
         settings.GRPC_PORT = 50051
         entry = entry_of(registry)
-        assert places(card_of(entry)) == [*V1_0, ("api.e.test:50051", "GRPC", "1.0", "echo")]
+        assert places(card_of(entry)) == [*V1_0, ("api.e.test:50051", "GRPC", "1.0", "echo"), WEBSOCKET]
         ipv6 = json.loads(render_card(entry, "http://[::1]:8000").body)
-        assert places(ipv6)[-1] == ("[::1]:50051", "GRPC", "1.0", "echo")
+        assert places(ipv6)[-2] == ("[::1]:50051", "GRPC", "1.0", "echo")
         settings.PUBLIC_URL = BASE
-        assert places(card_of(entry)) == V1_0
+        assert places(card_of(entry)) == [*V1_0, WEBSOCKET]
         settings.GRPC_PUBLIC_URL = "grpc.e.test:443"
-        assert places(card_of(entry)) == [*V1_0, ("grpc.e.test:443", "GRPC", "1.0", "echo")]
+        assert places(card_of(entry)) == [*V1_0, ("grpc.e.test:443", "GRPC", "1.0", "echo"), WEBSOCKET]
 
 
 @pytest.mark.spec("4.4.4")

@@ -77,16 +77,6 @@ def test_a_reference_to_somebody_elses_task_is_taken_and_shows_nothing(
     assert "secret" not in str(task)
 
 
-@pytest.mark.case("U05")
-@pytest.mark.spec("13.1")
-def test_push_configs_of_somebody_elses_task_show_nothing(alice: Caller, bob: Caller) -> None:
-    task = alice.at("ask", "rest").say()["id"]
-    for id in (task, "none"):
-        with bob.refused("PUSH_NOTIFICATION_NOT_SUPPORTED") as refused:
-            bob.jsonrpc("ask").call("ListTaskPushNotificationConfigs", {"taskId": id})
-        assert refused.value.metadata == {}
-
-
 @pytest.mark.case("U06")
 @pytest.mark.spec("3.1.4")
 def test_a_list_counts_the_callers_tasks_only(alice: Caller, bob: Caller, binding: str) -> None:

@@ -228,7 +228,8 @@ def test_a_stream_that_cannot_begin_is_one_document(alice: Caller, binding: str)
     with alice.refused("CONTENT_TYPE_NOT_SUPPORTED"):
         echo.say_streaming([{"raw": "AAA=", "mediaType": "image/png"}])
     with alice.refused("PUSH_NOTIFICATION_NOT_SUPPORTED"):
-        echo.say_streaming("hi", configuration={"taskPushNotificationConfig": {"url": "https://hook.test/"}})
+        config = {"url": "https://hook.test/"}
+        alice.at("deaf", binding).say_streaming("hi", configuration={"taskPushNotificationConfig": config})
 
 
 @pytest.mark.case("S21")

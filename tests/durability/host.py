@@ -64,7 +64,7 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.broker = Broker(folder / "broker")
-        self.copy = Copy(folder / "host", BROKER_URL=self.broker.url)
+        self.copy = Copy(folder / "host", BROKER_URL=self.broker.url, OUTBOUND_ALLOW="127.0.0.1")
         self.client = make_client()
         self._database = Layout(folder / "host").database_url
 

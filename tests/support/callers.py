@@ -18,7 +18,8 @@ _TASKS = """SELECT id, state, version, last_seq, message_count, attempt FROM tas
     WHERE owner = %s ORDER BY id"""
 _ROWS = """SELECT (SELECT count(*) FROM tasks_app_message m JOIN tasks_app_task t ON t.id = m.task_id WHERE owner = %s),
     (SELECT count(*) FROM tasks_app_event e JOIN tasks_app_task t ON t.id = e.task_id WHERE owner = %s),
-    (SELECT count(*) FROM tasks_app_receipt WHERE owner = %s)"""
+    (SELECT count(*) FROM tasks_app_receipt WHERE owner = %s),
+    (SELECT count(*) FROM tasks_app_pushconfig p JOIN tasks_app_task t ON t.id = p.task_id WHERE owner = %s)"""
 
 
 def make_client() -> httpx.Client:
@@ -66,9 +67,9 @@ class Caller:
         return GrpcPeer(self.client, self._deployment.grpc_servers[0].port, slug, self.headers)
 
     def stored(self) -> tuple[list[tuple[Any, ...]], tuple[Any, ...]]:
-        """This caller's tasks as they are in the database, and how many messages, events and receipts there are."""
+        """This caller's tasks as they are in the database, and how many rows hang on them."""
         tasks = self._deployment.query(_TASKS, [self.owner])
-        return tasks, self._deployment.query(_ROWS, [self.owner] * 3)[0]
+        return tasks, self._deployment.query(_ROWS, [self.owner] * 4)[0]
 
     @contextmanager
     def nothing_stored(self) -> Iterator[None]:

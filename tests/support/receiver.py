@@ -77,6 +77,11 @@ class Receiver:
         with self._lock:
             return [d for d in self._deliveries.get(path, ()) if d.ended]
 
+    def arrived(self, path: str) -> int:
+        """How many requests came to a path, answered or not."""
+        with self._lock:
+            return len(self._deliveries.get(path, ()))
+
     def wait(self, path: str, count: int) -> list[Delivery]:
         """The deliveries of a path once there are at least so many."""
 
