@@ -20,6 +20,7 @@ from a2a_host.bindings.root import ROOT_PATHS, RootAgent
 from a2a_host.bindings.router import serve_agent
 from a2a_host.bindings.shared import serve_shared
 from a2a_host.bindings.task_base import serve_task_base
+from a2a_host.bindings.websocket import refuse_websocket, serve_websocket
 from a2a_host.lifespan import serve_lifespan
 from tasks_app.pages.live import live_tasks
 
@@ -38,6 +39,12 @@ application: Any = ProtocolTypeRouter(
                 route(r"^\.well-known/jwks\.json$", serve_keys),
                 route(ROOT_PATHS, RootAgent(django_application)),
                 route(r"", django_application),
+            ]
+        ),
+        "websocket": URLRouter(
+            [
+                route(r"^agents/(?P<slug>[^/]*)/ws$", serve_websocket),
+                route(r"", refuse_websocket),
             ]
         ),
         "lifespan": serve_lifespan,

@@ -10,6 +10,7 @@ import warnings
 import uvicorn
 
 from a2a_host.joined_writes import JoiningHttpProtocol
+from a2a_host.websocket_protocol import WebSocketProtocol
 
 LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file that is the socket.
 
@@ -34,6 +35,11 @@ def main() -> None:
         "a2a_host.asgi:application",
         loop="uvloop",
         http=JoiningHttpProtocol,
+        ws=WebSocketProtocol,
+        ws_max_size=256 * 1024 * 1024,  # Until the agent is known, whose limit it is then; no agent's is larger.
+        ws_ping_interval=20,
+        ws_ping_timeout=20,
+        ws_per_message_deflate=False,  # It would cost every connection memory, and every message time on the loop.
         lifespan="on",
         access_log=False,
         server_header=False,

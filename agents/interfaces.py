@@ -45,10 +45,19 @@ def _grpc_url(entry: AgentEntry, base_url: str) -> str:
     return f"[{host}]:{settings.GRPC_PORT}" if ":" in host else f"{host}:{settings.GRPC_PORT}"
 
 
+def _websocket_url(entry: AgentEntry, base_url: str) -> str:
+    """`ws://…` or `wss://…`, as the base URL is http or https."""
+    return f"ws{_agent_url(entry, base_url).removeprefix('http')}/ws"
+
+
+JSONRPC_WEBSOCKET = "urn:a2a-host:binding:jsonrpc-websocket:1.0"
+"""The custom binding (§5.8) that docs/websocket.md specifies. A breaking change gives it another name."""
+
 BINDINGS = (
     Binding("JSONRPC", ("1.0", "0.3"), _agent_url),
     Binding("HTTP+JSON", ("1.0", "0.3"), _agent_url),
     Binding("GRPC", ("1.0", "0.3"), _grpc_url, by_tenant=True),
+    Binding(JSONRPC_WEBSOCKET, ("1.0",), _websocket_url),
 )
 """The bindings of every agent, the preferred one first."""
 

@@ -26,7 +26,7 @@ CHUNKS = [f"chunk {number}\n" for number in range(1, 21)]
 async def test_a_card_leads_to_both_bindings(alice: SdkCaller) -> None:
     card = await A2ACardResolver(alice.http, alice.web.agent_url("echo")).get_agent_card()
     assert card.name == "Echo"
-    over_http = [i for i in card.supported_interfaces if i.protocol_binding != "GRPC"]
+    over_http = [i for i in card.supported_interfaces if i.protocol_binding in ("JSONRPC", "HTTP+JSON")]
     assert [(i.url, i.protocol_binding, i.protocol_version) for i in over_http] == [
         (alice.web.agent_url("echo"), "JSONRPC", "1.0"),
         (alice.web.agent_url("echo"), "HTTP+JSON", "1.0"),

@@ -30,6 +30,7 @@ CODES = {
     "METHOD_NOT_ALLOWED": (-32600, 405, 405, "UNIMPLEMENTED"),
     "REQUEST_TOO_LARGE": (-32600, 413, 413, "RESOURCE_EXHAUSTED"),
     "UNSUPPORTED_MEDIA_TYPE": (-32005, 415, 415, "INVALID_ARGUMENT"),
+    "UNAVAILABLE": (-32603, 503, 503, "UNAVAILABLE"),
 }
 
 # Reason: the code that drafts before 0.3 had. What a task's state forbids has none, except for a canceled task.
