@@ -53,6 +53,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _link("Agents", "smart_toy", "admin:agents_agent_changelist", "agents.view_agent"),
                     _link("API keys", "key", "admin:agents_apikey_changelist", "agents.view_apikey"),
+                    _link("Signing keys", "signature", "admin:agents_signingkey_changelist", "agents.view_signingkey"),
                 ],
             },
             {

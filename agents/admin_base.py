@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from django.contrib.admin.options import BaseModelAdmin
     from django.forms import BaseInlineFormSet, ModelForm
 
+    Form = ModelForm[Any]
     InlineFormSet = BaseInlineFormSet[Any, Any, ModelForm[Any]]
     _AnyModelAdmin = BaseModelAdmin[Any]
     _F = TypeVar("_F", bound=Callable[..., Any])
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     def display(*, description: str, label: dict[str, str] | None = None) -> Callable[[_F], _F]:
         """A column or read-only field; `label` gives values a colour."""
 else:
+    from django.forms import ModelForm as Form
     from unfold import admin as unfold
     from unfold.decorators import action, display
     from unfold.forms import PaginationInlineFormSet as InlineFormSet
@@ -45,7 +47,7 @@ else:
 
 TEXT_ROWS = 3
 
-__all__ = ["InlineFormSet", "ModelAdmin", "PlainFields", "StackedInline", "action", "display"]
+__all__ = ["Form", "InlineFormSet", "ModelAdmin", "PlainFields", "StackedInline", "action", "display"]
 
 
 class PlainFields(_AnyModelAdmin):
@@ -55,7 +57,7 @@ class PlainFields(_AnyModelAdmin):
         self, db_field: models.Field[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Field | None:
         """The form field of a model field."""
-        if isinstance(db_field, models.JSONField):
+        if isinstance(db_field, models.JSONField) and isinstance(db_field.get_default(), list):
             kwargs["form_class"] = TextListField
         elif isinstance(db_field, models.URLField):
             kwargs["assume_scheme"] = "https"

@@ -14,13 +14,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from agents.keys import hash_key
-from agents.models import Agent, ApiKey, Skill
+from agents.models import Agent, ApiKey, SigningKey, Skill
 from tasks_app.models import Task
 from tests.agents.conftest import make_agent
 
 pytestmark = pytest.mark.django_db
 GREETER = "tests.agents.executors.Greeter"
 LIST, ADD = "/admin/agents/agent/", "/admin/agents/agent/add/"
+SIGNING, ADD_SIGNING = "/admin/agents/signingkey/", "/admin/agents/signingkey/add/"
 KEYS, ADD_KEY = "/admin/agents/apikey/", "/admin/agents/apikey/add/"
 
 FORM: dict[str, Any] = {
@@ -55,7 +56,29 @@ FORM: dict[str, Any] = {
     "skills-0-examples": "How are you, today?",
     "skills-0-input_modes": "",
     "skills-0-output_modes": "",
+    "skills-0-groups": "",
     "skills-0-position": "0",
+    "versions": "both",
+    "sign_card": "on",
+    "extensions-TOTAL_FORMS": "0",
+    "extensions-INITIAL_FORMS": "0",
+    "notes-TOTAL_FORMS": "0",
+    "notes-INITIAL_FORMS": "0",
+}
+SKILL = {name: value for name, value in FORM.items() if name.startswith("skills-0-")}
+EXTENSION = {
+    "extensions-TOTAL_FORMS": "1",
+    "extensions-0-uri": "urn:geo:1",
+    "extensions-0-required": "on",
+    "extensions-0-description": "Where",
+    "extensions-0-params": '{"unit": "m"}',
+    "extensions-0-position": "0",
+}
+NOTE = {
+    "notes-TOTAL_FORMS": "1",
+    "notes-0-text": "For staff.",
+    "notes-0-groups": "staff\r\nops",
+    "notes-0-position": "0",
 }
 
 
@@ -135,6 +158,64 @@ class TestAgentForm:
         if field == "provider_organization":
             expected = {"provider_url": ["A provider needs both, an organization and a URL."]}
         assert errors_of(browser, **{field: value}) == expected
+
+    @pytest.mark.spec("4.4.4")
+    def test_extensions_notes_and_groups(self, browser: Client) -> None:
+        more = {name.replace("-0-", "-1-"): value for name, value in SKILL.items()}
+        more |= {"skills-TOTAL_FORMS": "2", "skills-1-skill_id": "more", "skills-1-groups": "staff"}
+        choices = {"versions": "1.0", "is_root": "on", "extended_card": "on", "sign_card": ""}
+        reply = browser.post(ADD, FORM | EXTENSION | NOTE | more | choices)
+        assert reply.headers["Location"] == LIST
+        agent = Agent.objects.get()
+        assert (agent.versions, agent.is_root, agent.extended_card, agent.sign_card) == ("1.0", True, True, False)
+        assert list(agent.extensions.values_list("uri", "required", "params")) == [("urn:geo:1", True, {"unit": "m"})]
+        assert list(agent.notes.values_list("text", "groups")) == [("For staff.", ["staff", "ops"])]
+        assert list(agent.skills.values_list("skill_id", "groups")) == [("help", []), ("more", ["staff"])]
+        page = browser.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
+        assert "staff\nops</textarea>" in page
+        assert "{&quot;unit&quot;: &quot;m&quot;}" in page
+
+    @pytest.mark.parametrize(
+        ("field", "value", "text"),
+        [
+            ("extensions-0-uri", "", "This field is required."),
+            ("extensions-0-uri", "no uri", "Use a URI, such as"),
+            ("extensions-0-uri", "urn:a,b", "Use a URI, such as"),
+            ("extensions-0-uri", "urn:ü", "Use a URI, such as"),
+            ("extensions-0-params", "[1]", "Give a JSON object"),
+            ("extensions-0-params", "{", "Enter a valid JSON."),
+            ("extensions-0-params", '{"n": 9007199254740992}', "Whole numbers go from"),
+            ("extensions-0-params", '{"n": [1e999]}', "Whole numbers go from"),
+            ("extensions-0-params", '{"t": "\\u0000"}', "A text holds a null character."),
+            ("notes-0-text", "", "This field is required."),
+            ("versions", "2.0", "Select a valid choice."),
+        ],
+    )
+    def test_errors_of_the_parts_name_the_field(self, browser: Client, field: str, value: str, text: str) -> None:
+        errors = errors_of(browser, **EXTENSION | NOTE | {field: value})
+        assert list(errors) == [field]
+        assert errors[field][0].startswith(text)
+
+    def test_an_extension_is_there_once(self, browser: Client) -> None:
+        twice = EXTENSION | {name.replace("-0-", "-1-"): value for name, value in EXTENSION.items()}
+        reply = browser.post(ADD, FORM | twice | {"extensions-TOTAL_FORMS": "2"})
+        (formset,) = [f.formset for f in reply.context["inline_admin_formsets"] if f.formset.prefix == "extensions"]
+        assert formset.non_form_errors() == ["Please correct the duplicate data for uri."]
+        assert not Agent.objects.exists()
+
+    def test_the_public_card_needs_a_skill(self, browser: Client) -> None:
+        errors = errors_of(browser, **{"skills-0-groups": "staff"})
+        assert errors == {"skills": ["An agent needs at least one skill without groups, for its public card."]}
+
+    def test_a_second_root_is_refused_at_its_field(self, browser: Client) -> None:
+        root = make_agent("root", is_root=True)
+        reply = browser.post(ADD, FORM | {"is_root": "on"})
+        assert reply.context["adminform"].form.errors == {"is_root": ["The agent root is there. Only one can be."]}
+        assert list(Agent.objects.all()) == [root]
+        changes = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-id": str(root.pk), "_save": "Save"}
+        assert browser.post(LIST, changes).status_code == 302
+        root.refresh_from_db()
+        assert (root.enabled, root.is_root) == (False, True)
 
     @pytest.mark.spec("4.4.1")
     def test_an_agent_needs_a_skill(self, browser: Client) -> None:
@@ -323,3 +404,66 @@ def test_permissions_count_for_actions(client: Client) -> None:
     for action in ("disable", "clone"):
         client.post(LIST, {"action": action, "_selected_action": [str(agent.pk)]})
     assert list(Agent.objects.values_list("slug", "enabled")) == [("echo", True)]
+
+
+@pytest.mark.spec("8.4")
+class TestSigningKeys:
+    def states(self) -> list[tuple[str, str]]:
+        return list(SigningKey.objects.order_by("id").values_list("algorithm", "state"))
+
+    def test_generate_rotate_retire_delete(self, browser: Client) -> None:
+        assert browser.get(ADD_SIGNING).status_code == 200
+        for algorithm in ("ES256", "RS256"):
+            assert browser.post(ADD_SIGNING, {"algorithm": algorithm}).headers["Location"] == SIGNING
+        assert self.states() == [("ES256", "active"), ("RS256", "next")]
+        page = browser.get(SIGNING).content.decode()
+        assert "/admin/agents/signingkey/rotate/" in page
+        assert browser.post(f"{SIGNING}rotate/").headers["Location"] == SIGNING
+        assert self.states() == [("ES256", "retired"), ("RS256", "active")]
+        first, second = SigningKey.objects.order_by("id")
+        browser.post(SIGNING, {"action": "retire", "_selected_action": [second.pk]})
+        assert self.states() == [("ES256", "retired"), ("RS256", "retired")]
+        view = browser.get(f"{SIGNING}{first.pk}/change/").content.decode()
+        assert first.kid in view
+        assert "PRIVATE" not in view
+        assert browser.post(f"{SIGNING}{first.pk}/delete/", {"post": "yes"}).status_code == 302
+        assert self.states() == [("RS256", "retired")]
+
+    def test_a_third_key_is_refused_at_the_field(self, browser: Client) -> None:
+        for _ in range(2):
+            browser.post(ADD_SIGNING, {"algorithm": "ES256"})
+        reply = browser.post(ADD_SIGNING, {"algorithm": "ES256"})
+        errors = {"algorithm": ["There is a next key already. Rotate, and it signs."]}
+        assert reply.context["adminform"].form.errors == errors
+        assert self.states() == [("ES256", "active"), ("ES256", "next")]
+
+    def test_without_an_encryption_key_there_is_none(self, browser: Client, settings: Settings) -> None:
+        settings.ENCRYPTION_KEYS = ["broken"]
+        reply = browser.post(ADD_SIGNING, {"algorithm": "ES256"})
+        assert reply.context["adminform"].form.errors["algorithm"][0].startswith("ENCRYPTION_KEYS must hold")
+        assert self.states() == []
+
+    def test_what_is_not_allowed(self, browser: Client, client: Client) -> None:
+        browser.post(ADD_SIGNING, {"algorithm": "ES256"})
+        key = SigningKey.objects.get()
+        assert browser.get(f"{SIGNING}rotate/").status_code == 405
+        assert browser.post(f"{SIGNING}{key.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert browser.post(f"{SIGNING}{key.pk}/change/", {"algorithm": "RS256"}).status_code == 403
+        client.force_login(User.objects.create_user("clerk", is_staff=True))
+        assert client.post(f"{SIGNING}rotate/").status_code == 403
+        assert self.states() == [("ES256", "active")]
+
+    def test_nothing_to_rotate(self, browser: Client) -> None:
+        page = browser.post(f"{SIGNING}rotate/", follow=True).content.decode()
+        assert "There is no signing key yet. Generate one." in page
+
+
+def test_the_groups_of_a_key(browser: Client) -> None:
+    browser.post(ADD_KEY, {"name": "laptop", "owner": "", "groups": "staff\r\nops"})
+    key = ApiKey.objects.get()
+    assert key.groups == ["staff", "ops"]
+    url = f"{KEYS}{key.pk}/change/"
+    assert "staff\nops</textarea>" in browser.get(url).content.decode()
+    browser.post(url, {"name": "laptop", "enabled": "on", "groups": ""})
+    key.refresh_from_db()
+    assert key.groups == []
