@@ -390,6 +390,24 @@ def test_two_agents_at_once_with_streams(alice: Caller, base: str) -> None:
     assert asyncio.run(analyze_contract_with_collaboration()) == [REPORT, "服务协议"]
 
 
+def test_the_agent_at_the_host_root(alice: Caller) -> None:
+    """Where the client's agents are in the chapter."""
+
+    async def use() -> None:
+        client = A2AClient(alice.web.url, str(alice.key))
+        task = await client.create_task("请分析", session_id="session-12345")
+        async for event in client.stream_task_progress(task["id"]):
+            assert event["sessionId"] == "session-12345"
+        assert event["type"] == "completed"
+        done = await client.wait_for_completion(task["id"], poll_interval=0.05, timeout=20)
+        assert done["artifacts"] == await client.get_artifacts(task["id"])
+        task = await client.create_task("wait")
+        await client.cancel_task(task["id"])
+        assert (await client.get_task(task["id"]))["status"]["state"] == "canceled"
+
+    asyncio.run(use())
+
+
 def test_discovery(alice: Caller) -> None:
     """`/.well-known/agent.json` below the base that a client was given, and the address in it."""
     url = f"{alice.web.url}/a2a-tasks/compliance"
