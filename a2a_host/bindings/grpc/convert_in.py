@@ -37,32 +37,51 @@ def json_bytes(message: Message) -> bytes:
 
 def members_of(message: Message) -> dict[str, Json]:
     """The same as a dict by JSON names."""
-    writers = _writers(message.DESCRIPTOR)
-    return {name: write(value) for field, value in message.ListFields() for name, write in (writers[field.number],)}
+    members: dict[str, Json] = _writer_of(message.DESCRIPTOR)(message)
+    return members
 
 
 @functools.cache
-def _writers(descriptor: Descriptor) -> dict[int, tuple[str, Writer]]:
-    """JSON name and writer of each field, by its number."""
-    return {field.number: (field.json_name, _field_writer(field)) for field in descriptor.fields}
+def _writer_of(descriptor: Descriptor) -> Writer:
+    """What writes a message of a kind."""
+    if descriptor.full_name in _MESSAGES:
+        return _MESSAGES[descriptor.full_name]
+    # A message that holds others of its kind would be asked for without end; A2A has none beside Struct.
+    writers = {field.number: (field.json_name, _field_writer(field)) for field in descriptor.fields}
+
+    def write(message: Message) -> dict[str, Json]:
+        members = {}
+        for field, value in message.ListFields():
+            name, write_field = writers[field.number]
+            members[name] = value if write_field is None else write_field(value)
+        return members
+
+    return write
 
 
-def _field_writer(field: FieldDescriptor) -> Writer:
+def _field_writer(field: FieldDescriptor) -> Writer | None:
+    """None for what is JSON as it is."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        write_value = _single_writer(field.message_type.fields_by_name["value"])
+        write_value = _single_writer(field.message_type.fields_by_name["value"]) or _same
         return lambda entries: {key: write_value(value) for key, value in entries.items()}
     write = _single_writer(field)
-    return (lambda items: [write(item) for item in items]) if field.is_repeated else write
+    if not field.is_repeated:
+        return write
+    return (lambda items: [write(item) for item in items]) if write else list
 
 
-def _single_writer(field: FieldDescriptor) -> Writer:
+def _single_writer(field: FieldDescriptor) -> Writer | None:
     if field.message_type is not None:
-        return _MESSAGES.get(field.message_type.full_name, members_of)
+        return _writer_of(field.message_type)
     if field.enum_type is not None:
         return _enum_writer(field.enum_type)
     if field.type == FieldDescriptor.TYPE_BYTES:
         return lambda content: b64encode(content).decode()
-    return lambda value: value
+    return None
+
+
+def _same(value: Any) -> Json:
+    return value
 
 
 def _enum_writer(enum: EnumDescriptor) -> Writer:

@@ -13,105 +13,89 @@ from typing import Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 T = TypeVar("T", bound=Message)
 
-Setter = Callable[[Any, Any], None]
-"""Puts the JSON of a field into a message."""
-
-Filler = Callable[[Any, Any], None]
-"""Puts JSON into the (new) message that stands for it."""
+Shaper = Callable[[Any], Any]
+"""Makes of the JSON of a field what a constructor of protobuf takes for it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def message_of(kind: type[T], members: dict[str, Any]) -> T:
     """The message of a kind from its JSON members."""
-    message = kind()
-    fill(message, members)
-    return message
-
-
-def fill(message: Message, members: dict[str, Any]) -> None:
-    """Put JSON members into a new message."""
-    setters = _setters(message.DESCRIPTOR)
-    for name, value in members.items():
-        setter = setters.get(name)
-        if setter is not None:
-            setter(message, value)
+    return kind(**_members_shaper(kind.DESCRIPTOR)(members))
 
 
 @functools.cache
-def _setters(descriptor: Descriptor) -> dict[str, Setter]:
-    """By JSON name."""
-    return {field.json_name: _setter(field) for field in descriptor.fields}
+def _members_shaper(descriptor: Descriptor) -> Shaper:
+    """Makes keyword arguments of JSON members; messages inside are dicts of such, which protobuf itself unfolds."""
+    # A message that holds others of its kind would be asked for without end; A2A has none beside Struct.
+    shapers = {field.json_name: (field.name, _field_shaper(field)) for field in descriptor.fields}
+
+    def shape(members: dict[str, Any]) -> dict[str, Any]:
+        shaped = {}
+        for name, value in members.items():
+            known = shapers.get(name)
+            if known is not None:
+                field, shape_field = known
+                shaped[field] = value if shape_field is None else shape_field(value)
+        return shaped
+
+    return shape
 
 
-def _setter(field: FieldDescriptor) -> Setter:
-    name, kind = field.name, field.message_type
-    if kind is not None and kind.GetOptions().map_entry:
-        return _map_setter(name, kind.fields_by_name["value"])
-    if kind is not None:
-        filler = _FILLERS.get(kind.full_name, fill)
-        return _messages_setter(name, filler) if field.is_repeated else _message_setter(name, filler)
-    convert = _scalar(field)
-    if field.is_repeated:
-        return lambda message, items: getattr(message, name).extend(map(convert, items))
-    if convert is _same:
-        return lambda message, value: setattr(message, name, value)
-    return lambda message, value: setattr(message, name, convert(value))
+def _field_shaper(field: FieldDescriptor) -> Shaper | None:
+    """None for JSON that is taken as it is: text, numbers, and names of enums."""
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return _map_shaper(field.message_type.fields_by_name["value"])
+    shape = _single_shaper(field)
+    if shape is None or not field.is_repeated:
+        return shape
+    return lambda items: [shape(item) for item in items]
 
 
-def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
+def _map_shaper(value_field: FieldDescriptor) -> Shaper | None:
     if value_field.message_type is None:
-        return lambda message, entries: getattr(message, name).update(entries)
-
-    def set_messages(message: Any, entries: dict[str, Any]) -> None:
-        target = getattr(message, name)
-        for key, value in entries.items():
-            target[key].SetInParent()
-            fill(target[key], value)
-
-    return set_messages
+        return None
+    kind = GetMessageClass(value_field.message_type)
+    return lambda entries: {key: message_of(kind, value) for key, value in entries.items()}
 
 
-def _messages_setter(name: str, filler: Filler) -> Setter:
-    def add_all(message: Any, items: list[Any]) -> None:
-        add = getattr(message, name).add
-        for item in items:
-            filler(add(), item)
-
-    return add_all
-
-
-def _message_setter(name: str, filler: Filler) -> Setter:
-    def set_one(message: Any, value: Any) -> None:
-        inner = getattr(message, name)
-        inner.SetInParent()  # Empty is not absent.
-        filler(inner, value)
-
-    return set_one
+def _single_shaper(field: FieldDescriptor) -> Shaper | None:
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return b64decode
+    if field.message_type is None:
+        return None
+    known = _KNOWN.get(field.message_type.full_name)
+    if known is not None:
+        return known
+    shape, kind = _members_shaper(field.message_type), GetMessageClass(field.message_type)
+    return lambda members: shape(members) or kind()  # An empty dict would be absent.
 
 
-def _scalar(field: FieldDescriptor) -> Callable[[Any], Any]:
-    if field.enum_type is not None:
-        return {value.name: value.number for value in field.enum_type.values}.__getitem__
-    return b64decode if field.type == FieldDescriptor.TYPE_BYTES else _same
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _fill_timestamp(moment: Timestamp, text: str) -> None:
+def _timestamp(text: str) -> Timestamp | dict[str, int]:
     if len(text) != 24:  # Not in milliseconds, as the host writes it: from the agent, or older than that.
+        moment = Timestamp()
         moment.FromJsonString(text)
-        return
+        return moment
     passed = datetime.fromisoformat(text[:19] + "+00:00") - _EPOCH
-    moment.seconds = passed.days * 86400 + passed.seconds
-    moment.nanos = int(text[20:23]) * 1_000_000
+    return {"seconds": passed.days * 86400 + passed.seconds, "nanos": int(text[20:23]) * 1_000_000}
+
+
+def _struct(members: dict[str, Any]) -> Struct:
+    struct = Struct()
+    _fill_struct(struct, members)
+    return struct
+
+
+def _value(value: Any) -> Value:
+    made = Value()
+    _fill_value(made, value)
+    return made
 
 
 def _fill_struct(struct: Struct, members: dict[str, Any]) -> None:
@@ -144,8 +128,8 @@ def _fill_value(target: Value, value: Any) -> None:
         target.number_value = value
 
 
-_FILLERS: dict[str, Filler] = {
-    "google.protobuf.Struct": _fill_struct,
-    "google.protobuf.Value": _fill_value,
-    "google.protobuf.Timestamp": _fill_timestamp,
+_KNOWN: dict[str, Shaper] = {
+    "google.protobuf.Struct": _struct,
+    "google.protobuf.Value": _value,
+    "google.protobuf.Timestamp": _timestamp,
 }

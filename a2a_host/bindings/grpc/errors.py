@@ -12,7 +12,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from a2a_host.bindings.errors import codes_of, details_of, error_headers
-from a2a_host.bindings.grpc.convert_out import fill
+from a2a_host.bindings.grpc.convert_out import message_of
 from protocol.errors import A2AError, UnavailableError
 
 DETAILS = "grpc-status-details-bin"
@@ -27,9 +27,7 @@ def status_of(error: A2AError) -> Status:
     code = grpc.StatusCode[codes_of(error).grpc]
     status = Status(code=code.value[0], message=error.message)
     for detail in details_of(error):
-        message = _KINDS[detail["@type"]]()
-        fill(message, detail)
-        status.details.append(_packed(message))
+        status.details.append(_packed(message_of(_KINDS[detail["@type"]], detail)))
     if isinstance(error, UnavailableError):
         status.details.append(_packed(RetryInfo(retry_delay=Duration(seconds=error.retry_after))))
     return status
