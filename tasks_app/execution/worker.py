@@ -79,9 +79,10 @@ class WorkerLoop:
         """Look for abandoned tasks and for webhooks that wait, once. Returns how many tasks were looked at."""
 
         async def look() -> int:
+            found = await sweep(await get_host())
             if self._delivery is not None:
                 await self._delivery.sweep()
-            return await sweep(await get_host())
+            return found
 
         found: int = self.call(look()).result(_START_SECONDS)
         return found

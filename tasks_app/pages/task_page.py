@@ -10,6 +10,7 @@ from protocol.states import TaskState
 from tasks_app import models
 from tasks_app.pages import listing, rendering, states, story
 from tasks_app.pages.access import staff_page
+from tasks_app.pages.webhooks import webhooks
 from tasks_app.record import Event, EventKind, TaskRecord
 
 COLOURED_LIMIT = 1024 * 1024  # bytes of raw JSON that are shown; more is offered as a download
@@ -35,6 +36,7 @@ def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
         "most_messages": story.MOST_MESSAGES,
         "artifacts": artifacts,
         "artifacts_whole": whole,
+        "webhooks": webhooks(task),
         "log": log,
         "log_earlier": earlier,
         "log_before": before,
