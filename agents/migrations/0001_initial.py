@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
                 (
                     "push_notifications",
                     models.BooleanField(
-                        default=True, help_text="Webhooks for changes of a task. The card says so once the host delivers them: it does not yet."
+                        default=True, help_text="Callers may have the host tell a webhook of the changes of their tasks."
                     ),
                 ),
                 (

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from agents.interfaces import JSONRPC_WEBSOCKET
 from tasks_app.pages import states
 
 register = template.Library()
@@ -55,6 +56,12 @@ def file_url(task_id: str, source: str) -> str:
     """Where the content of a part is downloaded; `source` is `<origin>/<index>`."""
     origin, _, index = source.partition("/")
     return reverse("task-file", args=[task_id, origin, int(index)])
+
+
+@register.filter
+def binding(name: str) -> str:
+    """A protocol binding for people: the host's own has a URI for a name."""
+    return {"JSONRPC": "JSON-RPC", "GRPC": "gRPC", JSONRPC_WEBSOCKET: "WebSocket"}.get(name, name)
 
 
 @register.filter

@@ -13,16 +13,22 @@ from protocol.states import TaskState
 from tests.ui.support import Page, make_agent, make_task
 
 
-def test_an_agent_with_all_that_is_needed_to_call_it(staff: Client, db: None) -> None:
+def test_an_agent_with_all_that_is_needed_to_call_it(staff: Client, db: None, settings: Settings) -> None:
+    settings.GRPC_PORT = 50051
     agent = make_agent("order-agent", name="订单助手", description="Answers.", version="2.1", open=False)
     for state in (TaskState.FAILED, TaskState.COMPLETED, TaskState.COMPLETED):
         make_task(agent, state=state)
     page = Page(staff.get("/catalog/"))
     assert page.text("agent-order-agent").startswith(
         "订单助手 order-agent 2.1 API key Answers. "
-        f"Simulator {agent.get_execution_display()} streams 2 Completed 1 Failed Endpoint "
+        f"Simulator {agent.get_execution_display()} streams webhooks 2 Completed 1 Failed Endpoint "
         "http://testserver/agents/order-agent Card "
-        "http://testserver/agents/order-agent/.well-known/agent-card.json Curl"
+        "http://testserver/agents/order-agent/.well-known/agent-card.json Bindings "
+        "JSON-RPC 1.0, HTTP+JSON 1.0, gRPC 1.0, WebSocket 1.0, JSON-RPC 0.3, HTTP+JSON 0.3 "
+        "JSON-RPC 1.0 http://testserver/agents/order-agent HTTP+JSON 1.0 http://testserver/agents/order-agent "
+        "gRPC 1.0 tenant order-agent testserver:50051 "
+        "WebSocket 1.0 ws://testserver/agents/order-agent/ws "
+        "JSON-RPC 0.3 http://testserver/agents/order-agent HTTP+JSON 0.3 http://testserver/agents/order-agent Curl"
     )
     links = [a["href"] for a in page.find("a")]
     assert "/tasks/?agent=order-agent&state=completed" in links
@@ -33,7 +39,12 @@ def test_an_agent_with_all_that_is_needed_to_call_it(staff: Client, db: None) ->
         "http://testserver/agents/order-agent",
         "http://testserver/agents/order-agent/.well-known/agent-card.json",
     ]
-    assert copied[2] == page_curl(page, "order-agent")
+    assert copied[2:-1] == [
+        *("http://testserver/agents/order-agent", "http://testserver/agents/order-agent"),
+        *("testserver:50051", "ws://testserver/agents/order-agent/ws"),
+        *("http://testserver/agents/order-agent", "http://testserver/agents/order-agent"),
+    ]
+    assert copied[-1] == page_curl(page, "order-agent")
 
 
 def page_curl(page: Page, slug: str) -> str:
@@ -71,6 +82,19 @@ def test_the_curl_line_means_what_it_says_to_a_shell(staff: Client, db: None, se
     *words, body = shell_words(page_curl(page, "closed"))
     assert words[0] == "https://agents.example/a b/agents/closed"
     assert words[5:] == ["-H", "Authorization: Bearer a2a_secret", "-d"]
+
+
+def test_the_curl_line_of_an_agent_that_is_served_in_0_3_only(staff: Client, db: None) -> None:
+    make_agent("old", versions="0.3")
+    page = Page(staff.get("/catalog/"))
+    *words, body = shell_words(page_curl(page, "old"))
+    assert words[4] == "A2A-Version: 0.3"
+    request = json.loads(body)
+    request["params"]["message"].pop("messageId")
+    assert (request["method"], request["params"]["message"]) == (
+        "message/send",
+        {"kind": "message", "role": "user", "parts": [{"kind": "text", "text": "hello"}]},
+    )
 
 
 @pytest.mark.parametrize(("query", "slugs"), [("", ["a", "c", "b"]), ("ECH", ["a"]), ("second", ["c"]), ("%", [])])
