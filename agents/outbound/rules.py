@@ -21,6 +21,7 @@ from agents.outbound.allowed import Address, Allowed
 URL_MAX = 2048
 RESOLVE_SECONDS = 5.0
 
+_LOOK_UPS_AT_ONCE = 32  # threads, which wait for name servers and do nothing else
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_][a-z0-9_-]{0,62}\.)*[a-z0-9_][a-z0-9_-]{0,62}")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")  # what every resolver reads as an IPv4 address
@@ -57,7 +58,7 @@ class OutboundRules:
 
     def __init__(self, allow: Sequence[Allowed]) -> None:
         self._allow = tuple(allow)
-        self._resolver = ThreadPoolExecutor(8, thread_name_prefix="resolver")
+        self._resolver = ThreadPoolExecutor(_LOOK_UPS_AT_ONCE, thread_name_prefix="resolver")
 
     @classmethod
     def from_settings(cls) -> OutboundRules:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from agents.outbound.client import OutboundClient
@@ -66,7 +67,8 @@ class Delivery:
             logger.warning("The webhook %s of task %s waits: %s", claim.config_id, claim.task_id, error.message)
         except Exception:
             logger.exception("The webhook %s of task %s could not be called", claim.config_id, claim.task_id)
-            await self._queue.failed(claim, "the host failed")
+            with suppress(UnavailableError):  # then the lease runs out
+                await self._queue.failed(claim, "the host failed")
 
     async def _deliver(self, claim: Claim) -> None:
         """Post until the receiver has everything, refuses something, or somebody else delivers."""

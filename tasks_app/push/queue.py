@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from tasks_app.store import Store
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=40)
 """How long a deliverer may be silent: one request and what is stored around it."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 3600.0
 

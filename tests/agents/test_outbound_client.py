@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from agents.outbound import client as outbound
 from agents.outbound.allowed import read_allowed
@@ -89,6 +99,55 @@ async def test_tries_the_addresses_in_turn(receiver: Receiver, monkeypatch: pyte
     assert (await client.post(f"http://two.test:{receiver.port}/second", b"{}", [])).status == 200
     await client.aclose()
     assert receiver.deliveries("/second")[0].headers["host"] == f"two.test:{receiver.port}"
+
+
+async def test_tls_asks_for_the_host_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The address is dialled, but the certificate has to be that of the name."""
+    monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: [ip_address("127.0.0.1")])
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    asked: list[str | None] = []
+    context = server_context(tmp_path, "hooks.test")
+    context.sni_callback = lambda tls, name, _: asked.append(name)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        thread = threading.Thread(target=answer_twice, args=(server, context))
+        thread.start()
+        client = OutboundClient(OutboundRules(read_allowed(["127.0.0.1"])))
+        assert (await client.post(f"https://hooks.test:{port}/", b"{}", [])).status == 204
+        with pytest.raises(OutboundError, match=r"^the connection failed$"):
+            await client.post(f"https://other.test:{port}/", b"{}", [])
+        await client.aclose()
+        await asyncio.to_thread(thread.join)
+    assert asked == ["hooks.test", "other.test"]
+
+
+def server_context(folder: Path, name: str) -> ssl.SSLContext:
+    """Of a server whose certificate, in `cert.pem`, is for one name and signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
+
+
+def answer_twice(server: socket.socket, context: ssl.SSLContext) -> None:
+    """Take two connections; the client leaves the second one when it sees the certificate."""
+    for _ in range(2):
+        connection, _ = server.accept()
+        with suppress(OSError), context.wrap_socket(connection, server_side=True) as tls:
+            tls.recv(10_000)
+            tls.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 
 
 async def test_a_reply_is_read_up_to_its_limit(client: OutboundClient, receiver: Receiver) -> None:
