@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.support.callers import Caller, make_client
-from tests.support.deployment import Deployment, Web
+from tests.support.deployment import Deployment, GrpcServer, Web
 from tests.support.peers import PEERS
 
 README = Path(__file__).with_name("README.md")
@@ -18,8 +18,9 @@ COMMAND = ".venv/bin/python manage.py "
 
 
 def commands_of_readme() -> list[list[str]]:
-    """The management commands that the README tells people to run."""
-    lines = README.read_text().replace("\\\n", " ").splitlines()
+    """The management commands that register the agents, as the README has them."""
+    section = README.read_text().partition("## Register")[2].partition("\n## ")[0]
+    lines = section.replace("\\\n", " ").splitlines()
     return [shlex.split(line.strip().removeprefix(COMMAND)) for line in lines if line.strip().startswith(COMMAND)]
 
 
@@ -36,6 +37,12 @@ def web(deployment: Deployment) -> Web:
 
 
 @pytest.fixture(scope="session")
+def grpc_server(deployment: Deployment, web: Web) -> GrpcServer:
+    """The gRPC process."""
+    return deployment.start_grpc(TCK_STREAMING_TIMEOUT="0.1")
+
+
+@pytest.fixture(scope="session")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client
@@ -47,8 +54,10 @@ def caller(client: httpx.Client, deployment: Deployment, web: Web) -> Caller:
     return Caller(client, deployment, web, "anonymous", None)
 
 
-@pytest.fixture(params=list(PEERS))
+@pytest.fixture(params=[*PEERS, "grpc"])
 def binding(request: pytest.FixtureRequest) -> str:
     """Each binding in turn."""
     name: str = request.param
+    if name == "grpc":
+        request.getfixturevalue("grpc_server")
     return name

@@ -133,6 +133,29 @@ def test_the_minimal_agent_refuses_what_its_card_does_not_promise(caller: Caller
         peer.say(configuration={"taskPushNotificationConfig": {"url": "https://hook.test/"}})
 
 
+@pytest.mark.spec("3.3.4")
+def test_the_strict_agent_answers_only_who_supports_its_extension(caller: Caller, binding: str) -> None:
+    peer = caller.at("tck-strict", binding)
+    (extension,) = capabilities(caller, "tck-strict")["extensions"]
+    assert (extension["uri"], extension["required"]) == ("urn:a2a:tck:required-extension", True)
+    with caller.refused("EXTENSION_SUPPORT_REQUIRED"):
+        peer.say()
+    supporting = peer.with_headers(a2a_extensions="urn:a2a:tck:required-extension")
+    assert supporting.say()["status"]["state"] == COMPLETED
+
+
+def test_the_agent_of_the_kit_for_0_3(caller: Caller) -> None:
+    message = {
+        "kind": "message",
+        "messageId": with_prefix("tck"),
+        "role": "user",
+        "parts": [{"kind": "text", "text": "a"}],
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+    answer = caller.client.post(caller.web.agent_url("tck-03"), json=body).json()
+    assert (answer["result"]["kind"], answer["result"]["status"]["state"]) == ("task", "completed")
+
+
 def test_the_longest_prefix_counts() -> None:
     assert behaviour_of("tck-artifact-file-url-1") is BEHAVIOURS["tck-artifact-file-url"]
     assert behaviour_of("tck-artifact-file-1") is BEHAVIOURS["tck-artifact-file"]
