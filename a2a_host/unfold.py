@@ -60,6 +60,7 @@ UNFOLD: dict[str, Any] = {
                 "title": "Work",
                 "items": [
                     _link("Tasks", "checklist", "tasks"),
+                    _link("Usage", "monitoring", "admin:agents_usage_changelist", "agents.view_usage"),
                     _link("How to call agents", "terminal", "catalog"),
                 ],
             },

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from agents.admin.addresses import card, copy_button, copyable, endpoint
 from agents.admin.inlines import ExtensionInline, NoteInline, SkillInline
+from agents.admin.usage import usage_table
 from agents.admin_base import ModelAdmin, PlainFields, action, display
 from agents.models import Agent
 from agents.registration import clone_agent, set_enabled
@@ -28,7 +29,7 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     search_fields = ("slug", "name", "description", "executor", "skills__name", "skills__description")
     inlines = (SkillInline, ExtensionInline, NoteInline)
     actions = ("enable", "disable", "clone")
-    readonly_fields = ("endpoint_url", "card_url", "created_at", "updated_at")
+    readonly_fields = ("endpoint_url", "card_url", "usage", "created_at", "updated_at")
     save_on_top = False
     warn_unsaved_form = True
     fieldsets = (
@@ -47,15 +48,16 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
         ),
     )
     ADDRESSES = ("Addresses", {"fields": ("endpoint_url", "card_url", ("created_at", "updated_at"))})
+    USAGE = ("Usage", {"fields": ("usage",)})
 
     class Media:
         css = {"all": ("agents/admin.css",)}
         js = ("agents/copy.js",)
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
-        """An agent that exists also has addresses."""
+        """An agent that exists also has addresses, and was called or not."""
         fieldsets = super().get_fieldsets(request, obj)
-        return [fieldsets[0], self.ADDRESSES, *fieldsets[1:]] if obj else fieldsets
+        return [fieldsets[0], self.ADDRESSES, *fieldsets[1:], self.USAGE] if obj else fieldsets
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Agents are deleted one by one, after a look at what hangs on them."""
@@ -81,6 +83,11 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     def card_url(self, agent: Agent) -> SafeString:
         """Where clients discover the agent (§8.2)."""
         return copyable(card(agent))
+
+    @display(description="Calls")
+    def usage(self, agent: Agent) -> SafeString:
+        """How often the agent is called, in which versions and bindings."""
+        return usage_table(agent)
 
     @action(description="Enable selected agents", permissions=["change"])
     def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
