@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from benchmarks.replies import (
     PAGE,
+    STATES_V03,
     Card,
     ListResult,
     Reader,
@@ -143,6 +144,29 @@ class JsonRpc:
     def event(self, data: bytes, number: int) -> StreamResult:
         """One event of a stream that answers call `number`."""
         return self._event.read(data, number)
+
+
+class JsonRpcV03:
+    """JSON-RPC in version 0.3: `message/send`, whose result is the task itself."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._task = Reader(Task, rpc=True)
+
+    def send(self) -> Call:
+        """message/send to an echo agent."""
+        text, number = _new_text(), next(_numbers)
+        message = {"kind": "message", "messageId": uuid.uuid4().hex, "role": "user"}
+        params = {"message": {**message, "parts": [{"kind": "text", "text": text}]}}
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "message/send", "params": params})
+        raw = self._endpoint.request("POST", body=body.encode(), version="0.3")
+
+        def check(reply: bytes) -> None:
+            task = self._task.read(reply, number)
+            task.status.state = STATES_V03.get(task.status.state, task.status.state)
+            check_echo(task, text)
+
+        return Call(raw, check)
 
 
 class HttpJson:

@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 
 from benchmarks.client import Measure
-from benchmarks.jobs import HOST, HTTP, OTHER, REFERENCE
+from benchmarks.jobs import GRPC, HOST, HTTP, OTHER, REFERENCE, V03
 from benchmarks.subscribers import Idle
 
 
@@ -60,6 +60,10 @@ def _rate(title: str, job: str, at_least: int) -> Claim:
     return Claim(title, job, Metric.RATE, at_least=Fraction(at_least))
 
 
+def _beside_json_rpc(title: str, job: str, subject: str) -> Claim:
+    return Claim(title, job, Metric.RATE, at_least=Fraction(7, 10), subject=subject, base=HOST)
+
+
 CLAIMS = [
     _rate("SendMessage `echo`, c=1", "send-1", 10),
     _rate("SendMessage `echo`, c=16", "send-16", 25),
@@ -81,6 +85,9 @@ CLAIMS = [
     _rate("Agent card, c=16", "card-16", 4),
     _rate("SendMessage to an agent in a Celery worker, c=16", "worker-16", 4),
     Claim("SendMessage with an API key, beside the open agent, c=16", "key-16", Metric.RATE, base=OTHER),
+    _beside_json_rpc("SendMessage over gRPC, beside JSON-RPC, c=16", "grpc-16", GRPC),
+    _beside_json_rpc("SendMessage over gRPC, beside JSON-RPC, c=64", "grpc-64", GRPC),
+    _beside_json_rpc("SendMessage in 0.3, beside 1.0, c=16", "v03-16", V03),
 ]
 HTTP_SHARE = Fraction(1, 3)  # of JSON-RPC's rate, which HTTP+JSON must reach
 IDLE_KIB = 16  # of memory that an idle stream may take

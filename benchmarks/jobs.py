@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.calls import Binding, Call, HttpJson, JsonRpc, Known, card_call
-from benchmarks.client import measure
+from benchmarks.calls import Binding, Call, HttpJson, JsonRpc, JsonRpcV03, Known, card_call
+from benchmarks.client import Measure, measure
 from benchmarks.databases import FEW_AGENT, FEW_ROWS, MANY_AGENT, ROWS, WORKER_AGENT
+from benchmarks.grpc_load import GrpcEndpoint, measure_grpc, send_to
 from benchmarks.wire import Endpoint
 
 REFERENCE = "reference"
 HOST = "host"
 HTTP = "http"  # the host over HTTP+JSON
+GRPC = "grpc"  # the host over gRPC
+V03 = "v03"  # the host over JSON-RPC in version 0.3
 OTHER = "other"  # the host again: another agent, to be compared with HOST
 KNOWN_TASKS = 100
 
@@ -26,6 +29,7 @@ class Targets:
     reference: str
     reference_many: str  # the one with ROWS tasks
     host: str
+    grpc: str  # the host's address for gRPC
     api_key: str
 
     def reference_rpc(self) -> Endpoint:
@@ -40,8 +44,14 @@ class Targets:
 class Variant:
     """One side of a job."""
 
-    endpoint: Endpoint
+    endpoint: Endpoint | GrpcEndpoint
     make: Make
+
+    def measure(self, callers: int, seconds: float) -> Measure:
+        """Put a load on it."""
+        if isinstance(self.endpoint, GrpcEndpoint):
+            return measure_grpc(self.endpoint, self.make, callers, seconds)
+        return measure(self.endpoint, self.make, callers, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +131,18 @@ def _key(targets: Targets) -> dict[str, Variant]:
     return {HOST: Variant(closed, JsonRpc(closed).send), OTHER: Variant(echo, JsonRpc(echo).send)}
 
 
+def _grpc(targets: Targets) -> dict[str, Variant]:
+    """The host's echo over JSON-RPC and over gRPC."""
+    echo = targets.agent("echo")
+    return {HOST: Variant(echo, JsonRpc(echo).send), GRPC: Variant(GrpcEndpoint(targets.grpc), send_to("echo"))}
+
+
+def _v03(targets: Targets) -> dict[str, Variant]:
+    """The host's echo in both versions."""
+    echo = targets.agent("echo")
+    return {HOST: Variant(echo, JsonRpc(echo).send), V03: Variant(echo, JsonRpcV03(echo).send)}
+
+
 def _job(group: str, callers: int, variants: Callable[[Targets], dict[str, Variant]]) -> Job:
     return Job(f"{group}-{callers}", group, callers, variants)
 
@@ -135,6 +157,8 @@ JOBS = [
     _job("card", 16, _card),
     _job("worker", 16, _worker),
     _job("key", 16, _key),
+    *(_job("grpc", callers, _grpc) for callers in (16, 64)),
+    _job("v03", 16, _v03),
 ]
 IDLE = "idle"  # the group of the memory row, which is no job: it is measured once, by subscribers.py
 GROUPS = [IDLE, *dict.fromkeys(job.group for job in JOBS)]

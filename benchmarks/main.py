@@ -13,7 +13,7 @@ from pathlib import Path
 
 from a2a_host.services.errors import ServiceError
 from benchmarks.claims import CLAIMS, Outcome, judge, judge_idle, not_measured
-from benchmarks.client import Measure, measure
+from benchmarks.client import Measure
 from benchmarks.databases import ROOT
 from benchmarks.jobs import GROUPS, IDLE, JOBS, REFERENCE, Job, Targets, Variant
 from benchmarks.processes import cpu_seconds, memory
@@ -85,7 +85,9 @@ class Bench:
         self._servers = servers
         self._seconds = seconds
         self._pairs = pairs
-        self._targets = Targets(servers.reference_url, servers.reference_many_url, servers.host_url, servers.api_key)
+        self._targets = Targets(
+            *(servers.reference_url, servers.reference_many_url, servers.host_url, servers.host_grpc), servers.api_key
+        )
 
     def run(self, groups: Sequence[str], output: Path) -> int:
         """Measure, print and write; returns the exit code."""
@@ -114,7 +116,7 @@ class Bench:
         """All pairs of one job: A B A B … Errors of the warm-up count like any other."""
         variants = job.variants(self._targets)
         self._servers.databases.checkpoint()
-        warm = {name: measure(v.endpoint, v.make, job.callers, WARM_UP) for name, v in variants.items()}
+        warm = {name: variant.measure(job.callers, WARM_UP) for name, variant in variants.items()}
         taken: dict[str, list[Measure]] = {name: [] for name in variants}
         for _ in range(self._pairs):
             for name, variant in variants.items():
@@ -127,7 +129,7 @@ class Bench:
     def _take(self, name: str, variant: Variant, callers: int) -> Measure:
         """One measurement, with the cores that each process kept busy."""
         before = self._cpu_seconds(name)
-        result = measure(variant.endpoint, variant.make, callers, self._seconds)
+        result = variant.measure(callers, self._seconds)
         after = self._cpu_seconds(name)
         result.cores = {title: (after[title] - before[title]) / result.seconds for title in before}
         return result
@@ -138,7 +140,7 @@ class Bench:
         used = {"client": time.process_time(), "PostgreSQL": cpu_seconds(servers.postgres_pid)}
         if name == REFERENCE:
             return used | {"web": cpu_seconds(servers.reference_pid)}
-        return used | {title: cpu_seconds(servers.host_pid(title)) for title in ("web", "worker")}
+        return used | {title: cpu_seconds(servers.host_pid(title)) for title in ("web", "worker", "grpc")}
 
     def _idle(self) -> Outcome:
         """Measured first, on processes that have not yet kept memory of earlier work."""

@@ -16,6 +16,8 @@ from msgspec import UNSET, Struct
 COMPLETED = "TASK_STATE_COMPLETED"
 WORKING = "TASK_STATE_WORKING"
 SUBMITTED = "TASK_STATE_SUBMITTED"
+STATES_V03 = {"completed": COMPLETED}
+"""What 0.3 calls a state, as 1.0 does."""
 PAGE = 50
 
 T = TypeVar("T")

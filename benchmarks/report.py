@@ -15,10 +15,10 @@ from pathlib import Path
 
 from benchmarks.claims import HTTP_SHARE, Outcome, ratio_text
 from benchmarks.client import Measure
-from benchmarks.jobs import HOST
+from benchmarks.jobs import GRPC, HOST
 
 REFERENCE_PACKAGES = ("a2a-sdk", "uvicorn", "sqlalchemy", "asyncpg")
-_HOST_PACKAGES = ("uvicorn", "django", "psycopg", "celery")
+_HOST_PACKAGES = ("uvicorn", "django", "psycopg", "celery", "grpcio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def render(
         "is measured once, on processes that have just started.",
         *_errors(outcomes),
         "## Where the time goes",
-        "Cores that each process kept busy while the host answered over JSON-RPC, of "
+        "Cores that each process kept busy while the host answered, over JSON-RPC where nothing else is said, of "
         f"{len(os.sched_getaffinity(0))} that all of them share.",
         _cores(jobs),
         "## Conditions",
@@ -109,8 +109,9 @@ def _errors(outcomes: Sequence[Outcome]) -> list[str]:
 def _cores(jobs: Mapping[str, Mapping[str, Sequence[Measure]]]) -> str:
     names = list(dict.fromkeys(n for by in jobs.values() for m in by.get(HOST, ()) for n in m.cores))
     lines = [f"| job | requests/s | {' | '.join(names)} |", f"|---|--:|{'--:|' * len(names)}"]
-    for job, by_variant in jobs.items():
-        measured = by_variant.get(HOST, ())
+    rows = {job: by_variant.get(HOST, ()) for job, by_variant in jobs.items()}
+    rows |= {f"{job}, over gRPC": by_variant[GRPC] for job, by_variant in jobs.items() if GRPC in by_variant}
+    for job, measured in rows.items():
         if not measured:
             continue
         cores = [statistics.median(m.cores.get(name, math.nan) for m in measured) for name in names]
@@ -126,7 +127,7 @@ def _conditions(conditions: Conditions) -> str:
         f"{platform.system()} {platform.release()}; load client, servers and PostgreSQL share it",
         f"- Python {platform.python_version()}",
         f"- reference: {_versions(conditions.reference)}, one process",
-        f"- host: {_versions(ours)}, one web process and one worker as `manage.py up` starts them",
+        f"- host: {_versions(ours)}, one web process, one gRPC process and one worker as `manage.py up` starts them",
         f"- PostgreSQL: {_versions(conditions.postgres)}",
     ]
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from a2a_host.services.accounts import service_account
 from a2a_host.services.claim import claim, end_leftovers, remember
 from a2a_host.services.layout import Layout
-from a2a_host.services.network import listen
+from a2a_host.services.network import accepts, listen
 from a2a_host.services.postgres import postgres_service, wait_for_postgres
 from a2a_host.services.processes import Process, Service
 from a2a_host.services.valkey import valkey_service, wait_for_valkey
@@ -46,6 +46,7 @@ class Servers:
         self.reference_url = ""
         self.reference_many_url = ""
         self.host_url = ""
+        self.host_grpc = ""
 
     def start(self) -> None:
         """Start all, seeded and answering. Raises ServiceError or RuntimeError, each with one line that says why."""
@@ -71,7 +72,7 @@ class Servers:
             self._lock.close()
 
     def host_pid(self, name: str) -> int:
-        """Pid of the host's `web` or `worker` process."""
+        """Pid of the host's `web`, `worker` or `grpc` process."""
         traces = json.loads(self._host_layout.processes.read_text())
         return next(int(trace["pid"]) for trace in traces if trace["name"] == name)
 
@@ -145,13 +146,13 @@ class Servers:
             )
         )
         url = f"http://127.0.0.1:{port}"
-        self._wait(process, f"{url}/.well-known/agent-card.json")
+        self._wait(process, lambda: _answers(f"{url}/.well-known/agent-card.json"))
         return url, process.pid
 
     def _start_host(self) -> None:
         """The host as everybody starts it, on the run's own PostgreSQL and Valkey."""
-        port = _free_port()
-        self.host_url = f"http://127.0.0.1:{port}"
+        port, grpc_port = _free_port(), _free_port()
+        self.host_url, self.host_grpc = f"http://127.0.0.1:{port}", f"127.0.0.1:{grpc_port}"
         process = self._run(
             Service(
                 name="host",
@@ -163,16 +164,17 @@ class Servers:
                     "BROKER_URL": self._layout.broker_url,
                     "HOST": "127.0.0.1",
                     "PORT": str(port),
-                    "GRPC_PORT": str(_free_port()),
+                    "GRPC_PORT": str(grpc_port),
                 },
             )
         )
-        self._wait(process, f"{self.host_url}/healthz")
+        self._wait(process, lambda: _answers(f"{self.host_url}/healthz"))
+        self._wait(process, lambda: accepts("127.0.0.1", grpc_port, timeout=1.0))
 
-    def _wait(self, process: Process, url: str) -> None:
-        """Return when a GET of `url` is answered with 200."""
+    def _wait(self, process: Process, is_ready: Callable[[], bool]) -> None:
+        """Return when `is_ready`."""
         deadline = time.monotonic() + _READY
-        while not _answers(url):
+        while not is_ready():
             if process.exit_code is not None:
                 raise RuntimeError(f"the {process.name} did not start: {process.last_words()}")
             if time.monotonic() > deadline:

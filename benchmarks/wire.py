@@ -33,13 +33,15 @@ class Endpoint:
             raise ValueError(f"not http on a loopback port: {url}")
         return cls(parts.hostname, parts.port, parts.path or "/", tuple((headers or {}).items()))
 
-    def request(self, method: str, suffix: str = "", body: bytes | None = None, accept: str = JSON) -> bytes:
+    def request(
+        self, method: str, suffix: str = "", body: bytes | None = None, accept: str = JSON, version: str = "1.0"
+    ) -> bytes:
         """One request as bytes; `suffix` is appended to the path. §3.6.1: every call names its version."""
         lines = [
             f"{method} {self.path}{suffix} HTTP/1.1",
             f"Host: {self.host}:{self.port}",
             f"Accept: {accept}",
-            "A2A-Version: 1.0",
+            f"A2A-Version: {version}",
             *(f"{name}: {value}" for name, value in self.headers),
         ]
         if body is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.claims import CLAIMS, HTTP_SHARE, Claim, Metric, Outcome, judge, judge_idle, not_measured
 from benchmarks.client import Measure
-from benchmarks.jobs import GROUPS, HOST, HTTP, JOBS, OTHER, REFERENCE
+from benchmarks.jobs import GROUPS, GRPC, HOST, HTTP, JOBS, OTHER, REFERENCE
 from benchmarks.report import Conditions, render
 from benchmarks.subscribers import Idle
 
@@ -108,12 +108,15 @@ def test_the_wanted_ratios_are_those_of_the_issue() -> None:
         "ListTasks, 50 of 1,000, beside 50 of 1,000,000": "≤ 1.5x",
         "Agent card, c=16": "≥ 4x",
         "SendMessage to an agent in a Celery worker, c=16": "≥ 4x",
+        "SendMessage over gRPC, beside JSON-RPC, c=16": "≥ 0.7x",
+        "SendMessage over gRPC, beside JSON-RPC, c=64": "≥ 0.7x",
+        "SendMessage in 0.3, beside 1.0, c=16": "≥ 0.7x",
     }
 
 
 def test_every_claim_has_its_job() -> None:
     assert {claim.job for claim in CLAIMS} == {job.name for job in JOBS}
-    assert GROUPS == ["idle", "send", "stream", "get", "list", "card", "worker", "key"]
+    assert GROUPS == ["idle", "send", "stream", "get", "list", "card", "worker", "key", "grpc", "v03"]
 
 
 def test_the_table_says_what_missed_and_why() -> None:
@@ -122,11 +125,13 @@ def test_the_table_says_what_missed_and_why() -> None:
         Outcome("slow", "ms", "≤ 1/6", 60, 30, 0.5, None, None, False, ["host: wrong", "host: wrong"]),
     ]
     taken = Measure(1.0, [0.1] * 5, cores={"web": 0.5})
-    text = render(outcomes, {"send-1": {HOST: [taken]}}, Conditions(4, 3, {"fsync": "on"}, {"a2a-sdk": "1.3.0"}))
+    jobs = {"send-1": {HOST: [taken]}, "grpc-16": {HOST: [taken], GRPC: [taken]}}
+    text = render(outcomes, jobs, Conditions(4, 3, {"fsync": "on"}, {"a2a-sdk": "1.3.0"}))
     assert "1 of 2 rows miss." in text
     assert "| fast | requests/s | 10 | 1,234 | 123x | ≥ 10x | 500 | 0.41 | pass |" in text
     assert "| slow | ms | 60 | 30 | 1/2 | ≤ 1/6 |  |  | MISS |" in text
     assert "- slow: 2 errors: 2 x `host: wrong`" in text
     assert "| send-1 | 5 | 0.50 |" in text
+    assert "| grpc-16, over gRPC | 5 | 0.50 |" in text
     assert "- reference: a2a-sdk 1.3.0, one process" in text
     assert "- PostgreSQL: fsync on" in text
