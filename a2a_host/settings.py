@@ -59,7 +59,9 @@ def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipa
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = _port("PORT", 8000)
 GRPC_PORT = _port_or_off("GRPC_PORT", 50051)
-GRPC_PUBLIC_URL = env.str("GRPC_PUBLIC_URL", default="")  # host:port that callers use
+GRPC_PUBLIC_URL = env.str("GRPC_PUBLIC_URL", default="")  # What cards say of gRPC, as callers dial it.
+if GRPC_PUBLIC_URL and (urlsplit(f"//{GRPC_PUBLIC_URL}").netloc != GRPC_PUBLIC_URL or ":" not in GRPC_PUBLIC_URL):
+    raise ImproperlyConfigured(f"GRPC_PUBLIC_URL must be host:port, such as example.com:443, got {GRPC_PUBLIC_URL}")
 GRPC_TLS_CERT = env.str("GRPC_TLS_CERT", default="")
 GRPC_TLS_KEY = env.str("GRPC_TLS_KEY", default="")
 if bool(GRPC_TLS_CERT) != bool(GRPC_TLS_KEY):

@@ -35,7 +35,7 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     fieldsets = (
         (None, {"fields": (("slug", "enabled"), ("name", "version"), "description")}),
         ("What runs", {"fields": ("kind", "executor", "execution")}),
-        ("Protocol", {"fields": ("versions", ("is_root", "extended_card", "sign_card"))}),
+        ("Protocol", {"fields": ("versions", "is_root", "extended_card", "sign_card")}),
         ("Who may call", {"fields": ("open", "shared_history", "idempotent_sends")}),
         (
             "Abilities",

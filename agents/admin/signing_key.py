@@ -58,6 +58,9 @@ class SigningKeyAdmin(ModelAdmin[SigningKey]):
     actions = ("retire",)
     list_before_template = "admin/agents/signingkey/rotate.html"
 
+    class Media:
+        css = {"all": ("agents/admin.css",)}
+
     def get_fields(self, request: HttpRequest, obj: SigningKey | None = None) -> Any:
         """A new key is only chosen by its algorithm."""
         return self.fields if obj else ("algorithm",)

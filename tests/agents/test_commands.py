@@ -104,7 +104,8 @@ class TestRegister:
         run(
             *("agent", "register", "a", "--executor", GREETER),
             *("--skill", "ask", "--skill-for", "staff, ops=more:More:All = more", "--skill-for", "*=known"),
-            *("--note", "For all.", "--note-for", "staff=a=b", "--extension", "urn:x:1", "--required-extension", "urn:y"),
+            *("--note", "For all.", "--note-for", "staff=a=b"),
+            *("--extension", "urn:x:1", "--required-extension", "urn:y"),
         )
         agent = Agent.objects.get()
         assert list(agent.skills.values_list("skill_id", "name", "description", "groups")) == [

@@ -68,6 +68,7 @@ def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
         ("DATABASE_URL", "mysql://x/y", "a2a-host: DATABASE_URL must start with postgresql://"),
         ("AGENTS_DIR", "/nowhere", "a2a-host: AGENTS_DIR is not a folder: /nowhere"),
         ("PUBLIC_URL", "example.org", "a2a-host: PUBLIC_URL must start with http:// or https://, got example.org"),
+        ("GRPC_PUBLIC_URL", "x", "a2a-host: GRPC_PUBLIC_URL must be host:port, such as example.com:443, got x"),
         ("KEEP_ALIVE_SECONDS", "x", "a2a-host: KEEP_ALIVE_SECONDS must be a number of seconds above 0, got x"),
         ("TRUSTED_PROXIES", "10.0.0.1/8", "a2a-host: TRUSTED_PROXIES: 10.0.0.1/8 has host bits set"),
         ("DATA_DIR", "/proc/nowhere", "a2a-host: [Errno 2] No such file or directory: '/proc/nowhere'"),
