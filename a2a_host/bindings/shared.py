@@ -1,31 +1,41 @@
-"""The endpoint that all agents share, /a2a: the tenant of a request is the slug of its agent.
+"""The endpoint that all agents share, /a2a: the tenant of a request is the slug of its agent. Without one it is for the
+agent at the host root, if there is any.
 
 JSON-RPC is posted to /a2a itself, its tenant is in `params`. HTTP+JSON is below it, with the tenant in the path
-(`/a2a/{tenant}/message:send`) or, as in JSON-RPC, in the request.
+(`/a2a/{tenant}/message:send`, and `/a2a/{tenant}/v1/message:send` in 0.3) or, as in JSON-RPC, in the request. The card at
+`/a2a/{tenant}/.well-known/agent-card.json` says all that. `/a2a/v1/` is where clients post to that know nothing but a
+base URL (`router.JSONRPC_PATHS`); at the host root it is the agent's there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Raw
 
-from a2a_host.bindings import jsonrpc, rest
-from a2a_host.bindings.http import ClientGone, read_body
+from a2a_host.bindings import cards, jsonrpc, rest
+from a2a_host.bindings.http import JSON, ClientGone, read_body, respond
+from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import find_route, split_path
+from a2a_host.bindings.rest.v03.routes import route_of_v03
 from a2a_host.bindings.router import guard
 from a2a_host.bindings.service_parameters import read_service_parameters
 from a2a_host.bindings.sse import EventStream
+from agents.cards import build_card
 from agents.registry import AgentEntry
+from protocol.card import AgentInterface
+from protocol.codec import encode
 from protocol.errors import (
     A2AError,
     EnvelopeError,
     InvalidParamsError,
     MethodNotAllowedError,
     RequestTooLargeError,
+    RouteNotFoundError,
     Violation,
 )
 from protocol.jsonrpc import decode_envelope
@@ -39,6 +49,7 @@ class _Tenant(msgspec.Struct, gc=False):
     tenant: str = ""
 
 
+_AT_ROOT = ("/v1", "/v1/")
 _decoder = msgspec.json.Decoder(_Tenant)
 
 
@@ -49,7 +60,11 @@ def serve_shared(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
 
 
 def _is_jsonrpc(scope: Any) -> bool:
-    return bool(scope["url_route"]["kwargs"].get("rest", "/") == "/")
+    return _path(scope) in ("/", *_AT_ROOT)
+
+
+def _path(scope: Any) -> str:
+    return str(scope["url_route"]["kwargs"].get("rest", "/"))
 
 
 async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | None:
@@ -65,8 +80,12 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
     except EnvelopeError as error:
         await jsonrpc.respond_error(send, error, error.id)
         return None
+    tenant = tenant_of(envelope.params)
+    root = host.registry.root
+    if not tenant and root is not None and _path(scope) in _AT_ROOT:
+        tenant = root.slug
     try:
-        entry = _chosen(host, tenant_of(envelope.params), body)
+        entry = _chosen(host, tenant, body)
     except A2AError as error:
         await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
         return None
@@ -75,7 +94,12 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
 
 async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None:
     host = await get_host()
-    route = find_route(split_path(scope["raw_path"], base=1), tenant_first=True)
+    segments = split_path(scope["raw_path"], base=1)
+    if "/" + "/".join(segments[1:]) in cards.PATHS:
+        await _serve_card(host.registry.get(segments[0]), scope, send)
+        return None
+    older = route_of_v03(scope)
+    route = replace(older, tenant=segments[0]) if older else find_route(segments, tenant_first=True)
     parameters = read_service_parameters(scope)
     limit = host.registry.get(route.tenant).max_request_bytes if route.tenant else _largest(host)
     try:
@@ -84,6 +108,22 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
         return None
     tenant = route.tenant or _tenant_in_query(scope["query_string"]) or tenant_of(body)
     return await rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
+
+
+async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
+    """The agent's 1.0 card with the interfaces that are here, and the tenant that they need (§8.3.2)."""
+    if scope["method"] not in ("GET", "HEAD"):
+        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+    if "1.0" not in entry.versions:
+        raise RouteNotFoundError(scope["path"])
+    base = base_url(scope, dict(scope["headers"]))
+    card = build_card(entry, base)
+    card.supported_interfaces = [
+        AgentInterface(url=f"{base}/a2a", protocol_binding=binding, tenant=entry.slug, protocol_version="1.0")
+        for binding in ("JSONRPC", "HTTP+JSON")
+    ]
+    body = encode(card) if scope["method"] == "GET" else b""
+    await respond(send, 200, body, JSON, [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)])
 
 
 def tenant_of(request: Raw | bytes | None) -> str:
@@ -106,9 +146,9 @@ def _largest(host: Host) -> int:
 
 
 def _chosen(host: Host, tenant: str, body: bytes) -> AgentEntry:
-    if not tenant:
+    entry = host.registry.get(tenant) if tenant else host.registry.root
+    if entry is None:
         raise InvalidParamsError([Violation("tenant", "is required: the slug of the agent that the request is for")])
-    entry = host.registry.get(tenant)
     if len(body) > entry.max_request_bytes:
         raise RequestTooLargeError(entry.max_request_bytes)
     return entry

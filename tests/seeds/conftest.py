@@ -19,7 +19,8 @@ from tests.support.receiver import Receiver
 CALLERS = 200
 PDF = ("--input-mode", "application/pdf", "--input-mode", "text/plain")
 AGENTS = [
-    ("compliance", "--executor", "tests.seeds.executors.Compliance", *PDF, "--root"),
+    ("compliance", "--executor", "tests.seeds.executors.Compliance", *PDF),
+    ("order-agent", "--root"),
     ("translation", "--executor", "tests.seeds.executors.Translation"),
     (
         *("weather", "--executor", "tests.seeds.executors.Weather", "--open", "--name", "天气预报智能体"),

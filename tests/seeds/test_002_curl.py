@@ -48,14 +48,17 @@ FROM_FILE = """curl -s https://agent.example.com/a2a -H "Authorization: Bearer $
 class Shell:
     """Runs lines for one caller of `order-agent`, in a folder of its own."""
 
-    def __init__(self, caller: Caller, folder: Path) -> None:
-        self.base = caller.rest("order-agent").base + "/agents/order-agent"
+    def __init__(self, caller: Caller, folder: Path, at_root: bool) -> None:
+        self.agent_url = caller.web.agent_url("order-agent")
+        self.base = caller.web.url if at_root else self.agent_url
+        # At its own URL, an agent answers JSON-RPC at that URL; at the host root, at the path of the document.
+        self.rpc = f"{self.base}/a2a" if at_root else self.base
         self.folder = folder
         self.environment = os.environ | {"A2A_TOKEN": caller.key or "", "NO_PROXY": "*"}
 
     def text(self, line: str, task: str = "task-1") -> str:
         """What a line prints."""
-        line = line.replace(f"{HOST}/a2a", self.base).replace(HOST, self.base).replace("task-1", task)
+        line = line.replace(f"{HOST}/a2a", self.rpc).replace(HOST, self.base).replace("task-1", task)
         done = subprocess.run(
             ["sh", "-c", line], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=20
         )
@@ -67,9 +70,10 @@ class Shell:
         return json.loads(self.text(line, task))
 
 
-@pytest.fixture
-def shell(alice: Caller, tmp_path: Path) -> Shell:
-    return Shell(alice, tmp_path)
+@pytest.fixture(params=["agent", "root"])
+def shell(request: pytest.FixtureRequest, alice: Caller, tmp_path: Path) -> Shell:
+    """With the agent's URL in the place of the document's host, and with that of a host whose root it is."""
+    return Shell(alice, tmp_path, at_root=request.param == "root")
 
 
 @pytest.mark.spec("8.2")
@@ -77,7 +81,7 @@ def test_card(shell: Shell) -> None:
     for line in (CARD, OLD_CARD):
         card = shell.json(line)
         assert (card["name"], card["description"]) == ("order-agent", "处理订单查询与退款")
-        assert card["supportedInterfaces"][0]["url"] == shell.base
+        assert card["supportedInterfaces"][0]["url"] == shell.agent_url
         assert card["skills"][0]["id"] == "order-status"
         assert card["skills"][0]["tags"] == ["order"]
         assert card["capabilities"]["streaming"] is True
@@ -96,7 +100,7 @@ def test_the_card_has_the_fields_of_the_smallest_one(shell: Shell) -> None:
     """With the values of the document, where they are not the host's own."""
     card = shell.json(CARD)
     assert (card["name"], card["description"]) == ("order-agent", "处理订单查询与退款")
-    assert card["url"] == shell.base
+    assert card["url"] == shell.agent_url
     assert (card["capabilities"]["streaming"], card["capabilities"].get("pushNotifications", False)) == (True, False)
     assert card["defaultInputModes"] == ["text/plain"]
     skill = {"id": "order-status", "name": "订单查询", "description": "按订单号查询状态", "tags": ["order"]}
