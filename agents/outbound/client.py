@@ -5,7 +5,6 @@ resolves differently a moment later leads nowhere else. Redirects are not follow
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,11 +26,10 @@ _IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the other side said: `body` is cut off at REPLY_BYTES; `seconds` is how long it took."""
+    """What the other side said: `body` is cut off at REPLY_BYTES."""
 
     status: int
     body: bytes
-    seconds: float
 
     @property
     def accepted(self) -> bool:
@@ -109,10 +107,9 @@ class OutboundClient:
             (b"Content-Length", str(len(body)).encode()),
             *((name.encode("ascii"), value.encode("ascii")) for name, value in headers),
         ]
-        started = time.monotonic()
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
-                status, content = await self._exchange(str(target.url), sent, body)
+                status, content = await self._exchange(target.url, sent, body)
         except TimeoutError:
             raise OutboundError(f"no reply within {TOTAL_SECONDS:.0f} s") from None
         except (httpcore.ConnectTimeout, httpcore.PoolTimeout):
@@ -121,13 +118,15 @@ class OutboundClient:
             raise OutboundError("the connection failed") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
             raise OutboundError("the connection broke before a valid reply") from None
-        return Reply(status, content, time.monotonic() - started)
+        return Reply(status, content)
 
-    async def _exchange(self, url: str, headers: list[tuple[bytes, bytes]], body: bytes) -> tuple[int, bytes]:
+    async def _exchange(self, url: httpx.URL, headers: list[tuple[bytes, bytes]], body: bytes) -> tuple[int, bytes]:
+        # In its parts, so that it is not read once more, by other rules.
+        whole = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         timeouts = {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": TOTAL_SECONDS, "write": TOTAL_SECONDS}
         content = b""
         async with self._pool.stream(
-            "POST", url, headers=headers, content=body, extensions={"timeout": timeouts}
+            "POST", whole, headers=headers, content=body, extensions={"timeout": timeouts}
         ) as reply:
             async for chunk in reply.aiter_stream():
                 content += chunk[: REPLY_BYTES - len(content)]
