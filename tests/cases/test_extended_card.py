@@ -10,10 +10,13 @@ import httpx
 import jwt
 import pytest
 from a2a.client.card_resolver import parse_agent_card
+from a2a.compat.v0_3 import types as types_v03
+from a2a.types import a2a_pb2 as pb
 from a2a.utils.signing import create_signature_verifier
 
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web, wait_until
+from tests.support.old_peers import OldJsonRpc, OldRest
 from tests.support.peers import envelope
 from tests.support.wire import Connection, request
 
@@ -101,6 +104,20 @@ def test_params_may_be_left_out(alice: Caller) -> None:
     assert skills(alice.jsonrpc("levels").call("GetExtendedAgentCard", None)) == ["public"]
 
 
+@pytest.mark.spec("10.4")
+@pytest.mark.usefixtures("grpc_server")
+def test_grpc_has_it_too(alice: Caller, anonymous: Caller) -> None:
+    ask = pb.GetExtendedAgentCardRequest(tenant="levels")
+    card = alice.grpc("levels").call("GetExtendedAgentCard", ask)
+    assert (skills(card), card["description"]) == (["public"], "D\n\nFor keys.")
+    with anonymous.refused_while_running("UNAUTHENTICATED"):
+        anonymous.grpc("levels").call("GetExtendedAgentCard", ask)
+    with alice.refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED"):
+        alice.grpc("promised").call("GetExtendedAgentCard", pb.GetExtendedAgentCardRequest(tenant="promised"))
+    with alice.refused("UNSUPPORTED_OPERATION"):
+        alice.grpc("echo").call("GetExtendedAgentCard", pb.GetExtendedAgentCardRequest(tenant="echo"))
+
+
 @pytest.mark.case("D09")
 @pytest.mark.spec("3.3.4")
 def test_a_promise_without_a_card(alice: Caller, anonymous: Caller) -> None:
@@ -180,3 +197,20 @@ def test_the_key_set_is_for_reading(anonymous: Caller) -> None:
     post = anonymous.client.post(url)
     assert (post.status_code, post.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert post.json()["error"]["status"] == "UNIMPLEMENTED"
+
+
+@pytest.mark.case("K14")
+def test_the_extended_card_in_0_3(alice: Caller, anonymous: Caller) -> None:
+    rpc, rest = OldJsonRpc(alice, "levels"), OldRest(alice, "levels")
+    card = rpc.call("agent/getAuthenticatedExtendedCard")
+    assert rest.call("GET", "/card") == card
+    assert types_v03.AgentCard.model_validate(card).supports_authenticated_extended_card is True
+    assert (card["protocolVersion"], card["url"]) == ("0.3.0", alice.web.agent_url("levels"))
+    assert skills(card) == skills(over_rpc(alice)) == ["public"]
+    for slug, caller in (("promised", alice), ("echo", alice)):
+        with caller.refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED"):
+            OldJsonRpc(caller, slug).call("agent/getAuthenticatedExtendedCard")
+        with caller.refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED"):
+            OldRest(caller, slug).call("GET", "/card")
+    with anonymous.refused_while_running("UNAUTHENTICATED"):
+        OldJsonRpc(anonymous, "levels").call("agent/getAuthenticatedExtendedCard")

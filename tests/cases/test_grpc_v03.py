@@ -225,3 +225,17 @@ def test_an_unknown_method_of_0_3_is_not_implemented(alice: Caller) -> None:
     with alice.refused("METHOD_NOT_FOUND"), refusing():
         port = alice.grpc("echo").port
         channel_to(port).unary_unary("/a2a.v1.A2AService/ListTasks")(b"", timeout=SECONDS)
+
+
+@pytest.mark.spec("3.1.7")
+def test_what_is_wrong_with_a_config_has_the_names_of_0_3(alice: Caller) -> None:
+    peer = PeerV03(alice, "echo")
+    task = peer.say().id
+    config = pb.PushNotificationConfig(id="c", url="http://127.0.0.1:1/")
+    request = pb.CreateTaskPushNotificationConfigRequest(
+        parent=f"tasks/{task}", config_id="c", config=pb.TaskPushNotificationConfig(push_notification_config=config)
+    )
+    with alice.refused("INVALID_PARAMS", "config.pushNotificationConfig.url"):
+        peer.call("CreateTaskPushNotificationConfig", request)
+    with alice.refused("INVALID_PARAMS", "configuration.pushNotification.url"):
+        peer.call("SendMessage", said(push_notification=config))

@@ -28,6 +28,7 @@ from protocol.dialects import Dialect
 from protocol.errors import (
     A2AError,
     InternalError,
+    InvalidParamsError,
     MethodNotFoundError,
     ParseError,
     RequestTooLargeError,
@@ -96,7 +97,7 @@ class Service(grpc.GenericRpcHandler):
                 with counted(call, rpc.operation.name):
                     request = self._request(rpc, message, call)
                     assert run is not None
-                    answer = self._written(rpc, await self._unbroken(run(call, request)))
+                    answer = self._written(rpc, await self._unbroken(self._named(rpc, run(call, request))))
                 await _name_extensions(context, call)
                 return answer
             except Exception as error:
@@ -113,7 +114,7 @@ class Service(grpc.GenericRpcHandler):
                 with counted(call, rpc.operation.name):
                     request = self._request(rpc, message, call)
                     assert open_stream is not None
-                    stream = await self._unbroken(open_stream(call, request))
+                    stream = await self._unbroken(self._named(rpc, open_stream(call, request)))
             except Exception as error:
                 await _fail(context, rpc, error)
             try:
@@ -163,6 +164,14 @@ class Service(grpc.GenericRpcHandler):
             return message_of(rpc.response, members).SerializeToString()
         except EncodeError:
             raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
+
+    async def _named(self, rpc: Rpc, work: Awaitable[T]) -> T:
+        """What `work` gives; what it has against the request has the names of the dialect."""
+        try:
+            return await work
+        except InvalidParamsError as error:
+            violations = self._dialect.renamed(rpc.operation.request, error.violations)
+            raise InvalidParamsError(violations, error.message) from None
 
     async def _unbroken(self, work: Awaitable[T]) -> T:
         """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""
