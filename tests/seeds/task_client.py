@@ -1,4 +1,4 @@
-"""The client of a chapter on the task REST dialect, as it is printed there; only its imports and comments are ours."""
+"""The discovery and the client of a chapter on the task REST dialect, printed there so; only the imports are ours."""
 
 # ruff: noqa
 # fmt: off
@@ -9,11 +9,75 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator
-from typing import Dict
+from typing import Dict, Optional
 
 import aiohttp
 
 logger = logging.getLogger(__name__)
+
+
+class AgentDiscovery:
+    """A2A Agent 发现服务"""
+
+    WELL_KNOWN_PATH = "/.well-known/agent.json"
+
+    def __init__(self):
+        self._cache: Dict[str, Dict] = {}
+
+    async def discover(self, agent_url: str) -> Optional[Dict]:
+        """
+        从指定 URL 发现 Agent 的能力
+
+        Args:
+            agent_url: Agent 的基础 URL（如 https://legal-agent.example.com）
+
+        Returns:
+            Agent Card 字典，或 None（如果无法发现）
+        """
+        if agent_url in self._cache:
+            return self._cache[agent_url]
+
+        card_url = agent_url.rstrip("/") + self.WELL_KNOWN_PATH
+
+        async with aiohttp.ClientSession() as session:
+            try:
+                async with session.get(card_url, timeout=aiohttp.ClientTimeout(total=10)) as resp:
+                    if resp.status == 200:
+                        card = await resp.json()
+                        self._cache[agent_url] = card
+                        return card
+            except Exception as e:
+                print(f"无法发现 Agent: {agent_url}: {e}")
+
+        return None
+
+    def can_handle(self, agent_card: Dict, task_description: str) -> float:
+        """
+        评估 Agent 处理特定任务的能力（0.0-1.0）
+
+        简单实现：基于关键词匹配
+        生产实现：使用向量相似度或 LLM 评估
+        """
+        description = task_description.lower()
+        score = 0.0
+
+        for skill in agent_card.get("skills", []):
+            skill_tags = skill.get("tags", [])
+            skill_desc = skill.get("description", "").lower()
+            skill_name = skill.get("name", "").lower()
+
+            # 标签匹配
+            for tag in skill_tags:
+                if tag.lower() in description:
+                    score += 0.3
+
+            # 描述关键词匹配
+            words = description.split()
+            for word in words:
+                if word in skill_desc or word in skill_name:
+                    score += 0.1
+
+        return min(score, 1.0)
 
 
 class A2AClient:

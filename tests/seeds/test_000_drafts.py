@@ -222,6 +222,16 @@ def test_card(alice: Caller, name: str) -> None:
     assert "task" in response.json()["result"]
 
 
+def test_the_agent_at_the_host_root(alice: Caller) -> None:
+    """`GET /.well-known/agent-card.json` and `POST /a2a`, as the document has them."""
+    card = alice.client.get(f"{alice.web.url}/.well-known/agent-card.json").json()
+    assert card["name"] == "order-agent"
+    response = post(alice, "/a2a", NEW, HEADERS)
+    task = response.json()["result"]["task"]
+    assert (response.status_code, task["status"]["state"]) == (200, "TASK_STATE_COMPLETED")
+    assert alice.jsonrpc("order-agent").get(task["id"])["contextId"] == "session-123"
+
+
 # What is not recognisably a draft is read as 1.0, and what is wrong in a draft is named as the draft has it.
 
 

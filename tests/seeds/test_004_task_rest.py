@@ -19,7 +19,7 @@ import pytest
 
 from tests.seeds.executors import REPORT
 from tests.seeds.reading import events, keyed
-from tests.seeds.task_client import A2AClient, A2ATaskError
+from tests.seeds.task_client import A2AClient, A2ATaskError, AgentDiscovery
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, wait_until
 from tests.support.push_configs import PushConfigs
@@ -418,6 +418,20 @@ def test_discovery(alice: Caller) -> None:
     assert alice.client.head(f"{url}/.well-known/agent.json").status_code == 200
     response = alice.client.post(f"{url}/.well-known/agent.json")
     assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+def test_the_discovery_of_the_client(alice: Caller, base: str) -> None:
+    async def use() -> None:
+        discovery = AgentDiscovery()
+        url = f"{alice.web.url}{base}/order-agent"
+        card = await discovery.discover(url)
+        assert card is not None
+        assert card["skills"][0]["id"] == "order-status"
+        assert discovery.can_handle(card, "查询 order 123") > discovery.can_handle(card, "天气")
+        assert await discovery.discover(url) is card
+        assert await discovery.discover(f"{alice.web.url}{base}/nobody") is None
+
+    asyncio.run(use())
 
 
 # Side by side with 1.0 at the agent's URL.
