@@ -12,6 +12,7 @@ from a2a_host.services.processes import Process
 from tests.cases.reading import state
 from tests.support.callers import Caller
 from tests.support.deployment import PATIENCE, Deployment, wait_until
+from tests.support.old_peers import OldJsonRpc, OldRest
 from tests.support.peers import Peer
 from tests.support.push_configs import PushConfigs
 from tests.support.receiver import Receiver, Reply
@@ -65,6 +66,37 @@ def test_the_headers_of_a_notification(
         assert one.headers["authorization"] == "Bearer s3"
         assert one.headers["content-type"] == "application/a2a+json"
         assert one.headers["x-a2a-notification-token"] == "t"
+
+
+@pytest.mark.case("P01")
+@pytest.mark.spec("3.6.2")
+@pytest.mark.parametrize("peer", [OldJsonRpc, OldRest])
+def test_a_webhook_of_version_0_3_is_told_in_its_words(
+    alice: Caller, worker: Process, receiver: Receiver, peer: type[OldJsonRpc | OldRest], path: str
+) -> None:
+    authentication = {"schemes": ["Bearer"], "credentials": "s3"}
+    config = {"url": receiver.url(path), "token": "t", "authentication": authentication}
+    task = peer(alice, "steps").say("steps 2 0", {"pushNotificationConfig": config})
+    wait_until(
+        lambda: any(d.json["status"]["state"] == "completed" for d in receiver.deliveries(path)), "the completed task"
+    )
+    *_, last = deliveries = receiver.deliveries(path)
+    assert {(d.json["kind"], d.json["id"], d.headers["content-type"]) for d in deliveries} == {
+        ("task", task["id"], "application/json")
+    }
+    assert [d.headers["authorization"] + d.headers["x-a2a-notification-token"] for d in deliveries] == [
+        "Bearer s3t"
+    ] * len(deliveries)
+    assert last.json["artifacts"] == task["artifacts"]
+
+
+@pytest.mark.case("P23")
+@pytest.mark.spec("13.2")
+@pytest.mark.parametrize("peer", [OldJsonRpc, OldRest])
+def test_version_0_3_is_no_way_around_the_check(alice: Caller, peer: type[OldJsonRpc | OldRest]) -> None:
+    config = {"url": "http://169.254.169.254/"}
+    with alice.refused("INVALID_PARAMS", "configuration.pushNotificationConfig.url"):
+        peer(alice, "echo").say("hi", {"pushNotificationConfig": config})
 
 
 @pytest.mark.case("P10")
