@@ -16,13 +16,17 @@ A2A_JSON = b"application/a2a+json"
 # Any origin may call: authentication is by header, never by a cookie that a browser adds by itself.
 CORS: Headers = [
     (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"a2a-extensions, a2a-version, etag, retry-after, www-authenticate"),
+    (
+        b"access-control-expose-headers",
+        b"a2a-extensions, a2a-version, etag, retry-after, www-authenticate, x-a2a-extensions",
+    ),
 ]
 _PREFLIGHT: Headers = [
     (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE, OPTIONS"),
     (
         b"access-control-allow-headers",
-        b"accept, authorization, content-type, a2a-version, a2a-extensions, if-none-match, last-event-id, x-api-key",
+        b"accept, authorization, content-type, a2a-version, a2a-extensions, if-none-match, last-event-id, "
+        b"x-a2a-extensions, x-api-key",
     ),
     (b"access-control-max-age", b"86400"),
     (b"content-length", b"0"),

@@ -50,7 +50,7 @@ PATHS = [
 @pytest.mark.spec("14.2")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_preflight_is_allowed_everywhere(alice: Caller, path: str) -> None:
-    asked = "content-type,authorization,a2a-version,a2a-extensions,last-event-id,x-api-key"
+    asked = "content-type,authorization,a2a-version,a2a-extensions,x-a2a-extensions,last-event-id,x-api-key"
     for method in ("POST", "GET", "DELETE"):
         wish = {"access_control_request_method": method, "access_control_request_headers": asked}
         response = get(alice, path, "OPTIONS", **ORIGIN, **wish)
