@@ -2,9 +2,10 @@
 agent at the host root, if there is any.
 
 JSON-RPC is posted to /a2a itself, its tenant is in `params`. HTTP+JSON is below it, with the tenant in the path
-(`/a2a/{tenant}/message:send`, and `/a2a/{tenant}/v1/message:send` in 0.3) or, as in JSON-RPC, in the request. The card at
-`/a2a/{tenant}/.well-known/agent-card.json` says all that. `/a2a/v1/` is where clients post to that know nothing but a
-base URL (`router.JSONRPC_PATHS`); at the host root it is the agent's there.
+(`/a2a/{tenant}/message:send`, and `/a2a/{tenant}/v1/message:send` in 0.3) or, as in JSON-RPC, in the request. A card at
+`/a2a/{tenant}/.well-known/agent-card.json` says all that.
+
+JSON-RPC also answers at /a2a/v1/, where clients post to that know nothing but a base URL (`router.JSONRPC_PATHS`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from a2a_host.bindings import cards, jsonrpc, rest
-from a2a_host.bindings.http import JSON, ClientGone, read_body, respond
+from a2a_host.bindings.http import JSON, ClientGone, Headers, read_body, respond, respond_empty
 from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import find_route, split_path
 from a2a_host.bindings.rest.v03.routes import route_of_v03
@@ -49,7 +50,7 @@ class _Tenant(msgspec.Struct, gc=False):
     tenant: str = ""
 
 
-_AT_ROOT = ("/v1", "/v1/")
+_JSONRPC_PATHS = ("/", "/v1", "/v1/")
 _decoder = msgspec.json.Decoder(_Tenant)
 
 
@@ -60,11 +61,7 @@ def serve_shared(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
 
 
 def _is_jsonrpc(scope: Any) -> bool:
-    return _path(scope) in ("/", *_AT_ROOT)
-
-
-def _path(scope: Any) -> str:
-    return str(scope["url_route"]["kwargs"].get("rest", "/"))
+    return scope["url_route"]["kwargs"].get("rest", "/") in _JSONRPC_PATHS
 
 
 async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | None:
@@ -80,12 +77,8 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
     except EnvelopeError as error:
         await jsonrpc.respond_error(send, error, error.id)
         return None
-    tenant = tenant_of(envelope.params)
-    root = host.registry.root
-    if not tenant and root is not None and _path(scope) in _AT_ROOT:
-        tenant = root.slug
     try:
-        entry = _chosen(host, tenant, body)
+        entry = _chosen(host, tenant_of(envelope.params), body)
     except A2AError as error:
         await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
         return None
@@ -112,8 +105,7 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
 
 async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
     """The agent's 1.0 card with the interfaces that are here, and the tenant that they need (§8.3.2)."""
-    if scope["method"] not in ("GET", "HEAD"):
-        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+    cards.check_reading(scope["method"])
     if "1.0" not in entry.versions:
         raise RouteNotFoundError(scope["path"])
     base = base_url(scope, dict(scope["headers"]))
@@ -122,8 +114,13 @@ async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
         AgentInterface(url=f"{base}/a2a", protocol_binding=binding, tenant=entry.slug, protocol_version="1.0")
         for binding in ("JSONRPC", "HTTP+JSON")
     ]
-    body = encode(card) if scope["method"] == "GET" else b""
-    await respond(send, 200, body, JSON, [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)])
+    body = encode(card)
+    headers: Headers = [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)]
+    if scope["method"] == "GET":
+        await respond(send, 200, body, JSON, headers)
+    else:
+        size = str(len(body)).encode()
+        await respond_empty(send, 200, [(b"content-type", JSON), (b"content-length", size), *headers])
 
 
 def tenant_of(request: Raw | bytes | None) -> str:

@@ -141,3 +141,19 @@ def test_without_it_nothing_is_there(anonymous: Caller, deployment: Deployment) 
     assert get(anonymous, "/tasks").status_code == 301
     deployment.run(("agent", "enable", "front"))
     wait_until(lambda: get(anonymous, CARD).status_code == 200, "the agent")
+
+
+@pytest.mark.parametrize("path", ["/a2a/v1", "/a2a/v1/"])
+def test_json_rpc_where_clients_post_to_that_know_only_a_base_url(alice: Caller, path: str) -> None:
+    content = envelope("SendMessage", {"message": message("hold 0")})
+    headers = alice.headers | {"content-type": "application/json"}
+    task = alice.client.post(alice.web.url + path, content=content, headers=headers).json()["result"]["task"]
+    assert alice.rest("front").get(task["id"]) == task
+
+
+def test_the_shared_endpoint_without_a_tenant(alice: Caller) -> None:
+    headers = alice.headers | {"content-type": "application/json"}
+    content = envelope("SendMessage", {"message": message("hold 0")})
+    task = alice.client.post(f"{alice.web.url}/a2a", content=content, headers=headers).json()["result"]["task"]
+    assert alice.client.get(f"{alice.web.url}/a2a/tasks/{task['id']}", headers=headers).json() == task
+    assert alice.client.get(f"{alice.web.url}/a2a/echo/tasks/{task['id']}", headers=headers).status_code == 404

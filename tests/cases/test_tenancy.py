@@ -281,3 +281,44 @@ def test_no_html_at_the_shared_endpoint(alice: Caller, verb: str, path: str, sta
     if status != 204:
         assert response.headers["content-type"] == "application/a2a+json"
         assert refusal_of_rest(status, response.json()).status == status
+
+
+@pytest.mark.spec("8.3.2")
+def test_a_card_names_the_tenant_of_the_shared_endpoint(alice: Caller) -> None:
+    url = f"{alice.web.url}/a2a/echo/.well-known/agent-card.json"
+    card = alice.client.get(url).json()
+    assert card["supportedInterfaces"] == [
+        {
+            "url": f"{alice.web.url}/a2a",
+            "protocolBinding": binding,
+            "tenant": "echo",
+            "protocolVersion": "1.0",
+        }
+        for binding in ("JSONRPC", "HTTP+JSON")
+    ]
+    own = alice.client.get(f"{alice.web.url}/agents/echo/.well-known/agent-card.json").json()
+    assert (card["name"], card["skills"], card["capabilities"]) == (own["name"], own["skills"], own["capabilities"])
+    head = alice.client.head(url)
+    assert (head.status_code, head.content, head.headers["content-type"]) == (200, b"", "application/json")
+    assert alice.client.post(url).status_code == 405
+    assert alice.client.get(url.replace("echo", "no-such-agent")).status_code == 404
+
+
+@pytest.mark.spec("3.6")
+def test_the_paths_of_0_3_have_the_tenant_in_front(alice: Caller) -> None:
+    headers = {"authorization": alice.headers["authorization"]}
+    said = {"messageId": "m-0.3", "role": "ROLE_USER", "content": [{"text": "hi"}]}
+    url = f"{alice.web.url}/a2a/echo/v1"
+    task = alice.client.post(f"{url}/message:send", json={"message": said}, headers=headers).json()["task"]
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+    found = alice.client.get(f"{url}/tasks/{task['id']}", headers=headers).json()
+    assert found == alice.client.get(f"{alice.web.url}/agents/echo/v1/tasks/{task['id']}", headers=headers).json()
+    assert alice.client.get(f"{url.replace('echo', 'steps')}/tasks/{task['id']}", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/a2a/v1", "/a2a/v1/"])
+def test_without_an_agent_at_the_root_its_place_is_the_shared_endpoint(alice: Caller, path: str) -> None:
+    headers = alice.headers | {"content-type": "application/json"}
+    for tenant, reason in [("echo", "TASK_NOT_FOUND"), ("", "INVALID_PARAMS")]:
+        body = envelope("GetTask", {"tenant": tenant, "id": "none"})
+        assert rpc_refusal(alice.client.post(alice.web.url + path, content=body, headers=headers)).reason == reason

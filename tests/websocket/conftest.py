@@ -12,10 +12,12 @@ from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, Web, wait_until
 
 KEYS = {f"a2a_key-of-the-websocket-user-{number:02}": f"user-{number:02}" for number in range(60)}
+EXTENSION = "https://e.test/extensions/geo/v1"
 AGENTS = [
     ("quiet", "--simulator", "steps", "--no-streaming"),
     ("small", "--simulator", "data", "--max-request-bytes", "4096"),
     ("hidden", "--simulator", "echo", "--no-enabled"),
+    ("extended", "--simulator", "echo", "--required-extension", EXTENSION),
     ("torrent", "--executor", "tests.websocket.executors.Torrent"),
 ]
 

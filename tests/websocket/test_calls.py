@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.support.callers import Caller
+from tests.support.deployment import Deployment
 from tests.support.peers import message
 from tests.support.refusals import Refused
-from tests.websocket.conftest import eventually
+from tests.websocket.conftest import EXTENSION, eventually
 from tests.websocket.line import open_line, refusal, saying, state
 
 pytestmark = [pytest.mark.spec("12"), pytest.mark.timeout(60)]
@@ -216,3 +217,45 @@ async def test_an_agent_without_streaming(alice: Caller) -> None:
         assert refused.value.reason == "UNSUPPORTED_OPERATION"
         await line.ask(1, "SendMessage", saying("steps 1 1"))
         assert state((await line.result(1))["task"]) == "COMPLETED"
+
+
+async def test_each_call_is_counted_once(alice: Caller, deployment: Deployment) -> None:
+    async with open_line(alice, "echo") as line:
+        for number in range(7):
+            await line.call(number, "SendMessage", saying())
+        await line.ask("s", "SendStreamingMessage", saying())
+        await line.rest("s")
+        with pytest.raises(Refused):
+            await line.call("none", "GetTask", {"id": "none"})
+    statement = "SELECT binding, version, operation, calls, errors FROM agents_usage WHERE caller = %s ORDER BY 3"
+    expected = [
+        ("WEBSOCKET", "1.0", "GetTask", 1, 1),
+        ("WEBSOCKET", "1.0", "SendMessage", 7, 0),
+        ("WEBSOCKET", "1.0", "SendStreamingMessage", 1, 0),
+    ]
+    await eventually(lambda: deployment.query(statement, [alice.owner]) == expected, "the counters")
+
+
+async def test_methods_of_0_3_work_too(alice: Caller) -> None:
+    headers = {"authorization": alice.headers["authorization"]}
+    said = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}
+    async with open_line(alice, "echo", additional_headers=headers) as line:
+        task = await line.call(1, "message/send", {"message": said})
+        assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        await line.ask(2, "message/stream", {"message": said | {"messageId": "n"}})
+        items = await line.rest(2)
+        assert (items[-1]["kind"], items[-1]["final"]) == ("status-update", True)
+        assert (await line.call(3, "GetTask", {"id": task["id"]}))["id"] == task["id"]
+
+
+async def test_extensions_are_those_of_the_upgrade(alice: Caller) -> None:
+    """They are named when the connection is opened, by a header or by a browser's URL."""
+    for query, more in [("", {"A2A-Extensions": f"urn:x, {EXTENSION}"}), (f"?A2A-Extensions={EXTENSION}", {})]:
+        async with open_line(alice, "extended", query, additional_headers=alice.headers | more) as line:
+            assert line.connection.response is not None
+            assert line.connection.response.headers["A2A-Extensions"] == EXTENSION
+            assert state((await line.call(1, "SendMessage", saying()))["task"]) == "COMPLETED"
+    async with open_line(alice, "extended") as line:
+        with pytest.raises(Refused) as refused:
+            await line.call(1, "SendMessage", saying())
+    assert refused.value.reason == "EXTENSION_SUPPORT_REQUIRED"

@@ -17,6 +17,7 @@ from msgspec import Raw
 from a2a_host.bindings.errors import jsonrpc_error
 from a2a_host.bindings.http import ClientGone
 from a2a_host.bindings.jsonrpc import NO_ID, attempt, id_of_error, response_around
+from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.sse import Frames
 from a2a_host.bindings.websocket.upgrade import chosen_subprotocol, read_upgrade, refuse
 from protocol.errors import A2AError, EnvelopeError, InternalError, UnavailableError
@@ -61,7 +62,8 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         limit_messages = (self.scope.get("extensions") or {}).get(MESSAGE_LIMIT)
         if limit_messages:
             limit_messages(self._limit)
-        await self.accept(chosen_subprotocol(self.scope))
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in activated(call)]
+        await self.accept(chosen_subprotocol(self.scope), headers)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Begin what a message asks for; it goes on while others are received."""
