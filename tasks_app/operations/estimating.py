@@ -37,7 +37,8 @@ _known: WeakKeyDictionary[Host, dict[int, _Known]] = WeakKeyDictionary()
 
 
 async def usual_duration(call: Call) -> timedelta | None:
-    """The median time from creation to COMPLETED of the agent's newest tasks; None if it has completed none.
+    """The median time from creation to COMPLETED of the agent's newest tasks; None if it has completed none, or if the
+    database cannot say: nobody's call fails for want of it.
 
     From memory once it is known; an old value is used while a new one is being read.
     """
@@ -46,19 +47,16 @@ async def usual_duration(call: Call) -> timedelta | None:
         return await _read(call.host, call.entry.id)
     if asyncio.get_running_loop().time() - known.read_at > REFRESH_SECONDS:
         known.read_at = asyncio.get_running_loop().time()
-        call.host.spawn(_refresh(call.host, call.entry.id))
+        call.host.spawn(_read(call.host, call.entry.id))
     return known.duration
 
 
 async def _read(host: Host, agent_id: int) -> timedelta | None:
-    duration: timedelta | None = (await host.store.query(_MEDIAN, [agent_id, agent_id]))[0][0]
+    try:
+        duration: timedelta | None = (await host.store.query(_MEDIAN, [agent_id, agent_id]))[0][0]
+    except UnavailableError:
+        logger.warning("The usual duration of an agent could not be read; the next call tries again")
+        return None
     if duration is not None:
         _known.setdefault(host, {})[agent_id] = _Known(duration, asyncio.get_running_loop().time())
     return duration
-
-
-async def _refresh(host: Host, agent_id: int) -> None:
-    try:
-        await _read(host, agent_id)
-    except UnavailableError:
-        logger.warning("The usual duration of an agent was not read again; the next try will")

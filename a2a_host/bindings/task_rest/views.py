@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -46,9 +47,10 @@ class TaskRestView(AsyncAPIView):
         """(renderer, media type)."""
         return JsonRenderer(), JsonRenderer.media_type
 
-    async def accept(self, message: TaskMessage) -> Response:
-        """Take a message in: 202 with its task, and when it will probably be done."""
+    async def accept(self, read: Callable[[], TaskMessage]) -> Response:
+        """Take in the message that `read` gives: 202 with its task, and when it will probably be done."""
         with counted(self.call, "SendMessage"):
+            message = read()
             try:
                 record = await operations.start_task(self.call, message.request, message.metadata)
             except InvalidParamsError as error:
@@ -71,7 +73,7 @@ class TasksView(TaskRestView):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """A new task."""
-        return await self.accept(task_rest.read_task(self.body))
+        return await self.accept(lambda: task_rest.read_task(self.body))
 
 
 class TaskView(TaskRestView):
@@ -109,7 +111,7 @@ class MessagesView(TaskRestView):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """The next message of a task that waits for one."""
-        return await self.accept(task_rest.read_message(self.body, id))
+        return await self.accept(lambda: task_rest.read_message(self.body, id))
 
 
 class StreamView(TaskRestView):
