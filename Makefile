@@ -6,13 +6,14 @@ RUN := $(VENV)/bin/python
 SETUP := sh tools/setup.sh $(PYTHON) $(VENV)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help up test lint bench
+.PHONY: help up test fuzz lint bench
 .SILENT:
 
 help:
 	echo "make up      Start the whole host, until Ctrl-C. Settings: PORT, DATA_DIR, DATABASE_URL, BROKER_URL,"
 	echo "             PUBLIC_URL, AGENTS_DIR, HOST, GRPC_PORT, from the environment or as in: make up PORT=8001"
 	echo "make test    Run the test suite; options for pytest as in: make test ARGS='-k cancel'"
+	echo "make fuzz    Try bad requests for longer, FACTOR times as many as in make test (20), from SEED or a new one"
 	echo "make lint    Check style, types, import directions and migrations"
 	echo "make bench   Measure the host against the reference and write benchmarks/RESULTS.md"
 	echo "Another Python, as in: make test PYTHON=python3.13"
@@ -25,6 +26,13 @@ test:
 	$(SETUP) requirements-dev.txt
 	sh tools/chromium.sh
 	exec $(RUN) -m pytest $(ARGS)
+
+fuzz: FACTOR ?= 20
+fuzz:
+	$(SETUP) requirements-dev.txt
+	seed=$(SEED); seed=$${seed:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+	echo "Again with: make fuzz FACTOR=$(FACTOR) SEED=$$seed"; \
+	FUZZ_FACTOR=$(FACTOR) exec $(RUN) -m pytest tests/fuzz --hypothesis-seed=$$seed $(ARGS)
 
 lint:
 	$(SETUP) requirements-dev.txt

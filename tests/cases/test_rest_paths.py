@@ -131,3 +131,11 @@ def test_what_is_not_there_or_not_allowed(alice: Caller, verb: str, path: str, s
     assert response.headers["content-type"] == "application/a2a+json"
     assert response.headers.get("allow") == allow
     assert "location" not in response.headers
+
+
+@pytest.mark.spec("11.3.2")
+@pytest.mark.parametrize("path", ["%2Ftasks", "%2ftasks/x", "%2Fv1%2Ftasks/x", "%2Fmessage:send"])
+def test_an_encoded_slash_ends_no_slug(alice: Caller, path: str) -> None:
+    """What comes before it is the agent to some readers of a path and not to others."""
+    response = alice.client.get(f"{alice.web.agent_url('echo')}{path}", headers=alice.headers)
+    assert refusal_of_rest(response.status_code, response.json()).reason == "NOT_FOUND"

@@ -45,8 +45,14 @@ class Route:
 
 
 def split_path(raw_path: bytes, base: int) -> tuple[str, ...]:
-    """The decoded segments of an encoded path, without the first `base` ones: 2 of `/agents/<slug>/…`."""
-    return tuple(unquote(s) for s in raw_path.partition(b"?")[0].decode("ascii", "replace").split("/")[base + 1 :])
+    """The decoded segments of an encoded path, without the first `base` ones: 2 of `/agents/<slug>/…`.
+
+    No route has those of a path with an encoded slash among the first ones: no two readers would agree on it.
+    """
+    segments = raw_path.partition(b"?")[0].decode("ascii", "replace").split("/")
+    if any("%2f" in segment.lower() for segment in segments[: base + 1]):
+        return ("",)
+    return tuple(unquote(segment) for segment in segments[base + 1 :])
 
 
 def find_route(segments: tuple[str, ...], tenant_first: bool = False) -> Route:
