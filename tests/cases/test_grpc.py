@@ -349,6 +349,29 @@ def test_a_worker_streams_over_grpc(alice: Caller, worker: object) -> None:
     ]
 
 
+@pytest.mark.spec("10.7")
+def test_a_slow_reader_misses_nothing(alice: Caller) -> None:
+    """What does not fit into the connection's window waits for its reader, and the task does not wait with it."""
+    text = "x" * (2 << 20)
+    with alice.grpc("echo").say_streaming(text) as stream:
+        task = stream.next().response["task"]
+        wait_until(lambda: state(alice.rest("echo").get(task["id"])) == "COMPLETED", "the end of the task")
+        events = stream.rest()
+    assert texts([e.response["artifactUpdate"]["artifact"] for e in events if e.kind == "artifactUpdate"]) == [[text]]
+    assert states(events)[-1] == "COMPLETED"
+
+
+@pytest.mark.spec("10.7")
+def test_a_reader_who_does_not_read_may_hang_up(alice: Caller, grpc_server: GrpcServer) -> None:
+    for number in range(3):
+        with alice.grpc("echo").say_streaming("x" * (2 << 20), contextId=f"hang-{number}") as stream:
+            stream.next()
+    assert grpc_server.is_serving()
+    for number in range(3):
+        (task,) = alice.rest("echo").list(contextId=f"hang-{number}")["tasks"]
+        wait_until(lambda id=task["id"]: state(alice.rest("echo").get(id)) == "COMPLETED", "the end of the task")
+
+
 @pytest.mark.spec("10.1")
 def test_an_answer_may_be_larger_than_a_request(alice: Caller) -> None:
     for _ in range(3):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -108,7 +108,7 @@ class Service(grpc.GenericRpcHandler):
     def _streaming(self, rpc: Rpc) -> Any:
         open_stream = rpc.operation.stream
 
-        async def respond(data: bytes, context: Context) -> AsyncIterator[bytes]:
+        async def respond(data: bytes, context: Context) -> None:
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
@@ -122,7 +122,7 @@ class Service(grpc.GenericRpcHandler):
                 del data, message, call, request  # An idle stream is as small as it can be.
                 async for frame in stream:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
-                        yield self._written(rpc, frame.payload)
+                        await context.write(self._written(rpc, frame.payload))
                 if stream.interrupted:
                     raise UnavailableError(retry_after=1)
             except Exception as error:
