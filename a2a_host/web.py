@@ -8,6 +8,7 @@ import socket
 import warnings
 
 import uvicorn
+from django.conf import settings
 
 from a2a_host.joined_writes import JoiningHttpProtocol
 from a2a_host.websocket_protocol import WebSocketProtocol
@@ -31,14 +32,15 @@ def main() -> None:
     """Serve until SIGTERM; then open requests have 5 s."""
     # WhiteNoise opens small files of ours; reading them at once is what is wanted.
     warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
     config = uvicorn.Config(
         "a2a_host.asgi:application",
         loop="uvloop",
         http=JoiningHttpProtocol,
         ws=WebSocketProtocol,
         ws_max_size=256 * 1024 * 1024,  # Until the agent is known, whose limit it is then; no agent's is larger.
-        ws_ping_interval=20,
-        ws_ping_timeout=20,
+        ws_ping_interval=settings.KEEP_ALIVE_SECONDS,
+        ws_ping_timeout=settings.KEEP_ALIVE_SECONDS,
         ws_per_message_deflate=False,  # It would cost every connection memory, and every message time on the loop.
         lifespan="on",
         access_log=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from django.conf import settings
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from a2a_host.services.network import is_healthy, listen
 from tests.support.deployment import HOST, Deployment, wait_until
@@ -40,6 +43,20 @@ def test_both_bindings_and_the_card_answer(daphne: str) -> None:
     encoded = httpx.post(f"{daphne}/agents/echo/tasks/{task['id']}%3Acancel")
     assert (encoded.status_code, encoded.json()["error"]["details"][0]["reason"]) == (400, "TASK_NOT_CANCELABLE")
     assert httpx.get(f"{daphne}/agents/echo/.well-known/agent-card.json").json()["name"] == "Echo"
+
+
+async def test_json_rpc_over_websocket(daphne: str) -> None:
+    url = f"{daphne.replace('http', 'ws')}/agents/echo/ws"
+    async with connect(url, proxy=None) as connection:
+        await connection.send(envelope("SendStreamingMessage", {"message": message("by daphne")}))
+        replies = [json.loads(await connection.recv())["result"]]
+        while replies[-1] != {"final": True}:
+            replies.append(json.loads(await connection.recv())["result"])
+        assert replies[-2]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(url, proxy=None, additional_headers={"Authorization": "Bearer wrong"}):
+            pass
+    assert refused.value.response.status_code == 403  # it can say no more
 
 
 def test_a_stream_tells_the_whole_story(daphne: str) -> None:

@@ -83,6 +83,18 @@ def test_a_task_is_one_whichever_way_names_its_agent(alice: Caller, kind: type[P
 
 
 @pytest.mark.case("U11")
+@pytest.mark.usefixtures("grpc_server")
+def test_grpc_finds_what_others_made_and_the_other_way_round(alice: Caller, kind: type[Peer]) -> None:
+    """Its requests name the agent as their tenant."""
+    here, grpc = to(alice, kind, "hold"), alice.at("hold", "grpc")
+    assert state(grpc.get(at_work(here)["id"])) == "WORKING"
+    task = at_work(grpc)["id"]
+    assert state(here.cancel(task)) == "CANCELED"
+    with alice.refused_while_running("TASK_NOT_FOUND"):
+        alice.at("echo", "grpc").get(task)
+
+
+@pytest.mark.case("U11")
 @pytest.mark.spec("8.3.2")
 @pytest.mark.parametrize("kind", [OwnPathPeer, SharedPathPeer])
 def test_streams_at_a_tenant(alice: Caller, kind: type[Peer]) -> None:
@@ -322,3 +334,21 @@ def test_without_an_agent_at_the_root_its_place_is_the_shared_endpoint(alice: Ca
     for tenant, reason in [("echo", "TASK_NOT_FOUND"), ("", "INVALID_PARAMS")]:
         body = envelope("GetTask", {"tenant": tenant, "id": "none"})
         assert rpc_refusal(alice.client.post(alice.web.url + path, content=body, headers=headers)).reason == reason
+
+
+@pytest.mark.case("U11")
+def test_push_configs_of_a_tenant(alice: Caller) -> None:
+    task = alice.rest("hold").start()["id"]
+    path = f"/tasks/{task}/pushNotificationConfigs"
+    for kind in (OwnPathPeer, SharedPathPeer):
+        assert to(alice, kind, "hold").call("GET", path).get("configs", []) == []
+        with alice.refused_while_running("TASK_NOT_FOUND"):
+            to(alice, kind, "echo").call("GET", path)
+    with alice.refused_while_running("AGENT_NOT_FOUND"):
+        alice.rest("hold").call("GET", f"/echo{path}")
+    for kind in (OwnParamsPeer, SharedParamsPeer):
+        found = to(alice, kind, "hold").call("ListTaskPushNotificationConfigs", {"taskId": task})
+        assert found.get("configs", []) == []
+        with alice.refused_while_running("TASK_NOT_FOUND"):
+            to(alice, kind, "echo").call("ListTaskPushNotificationConfigs", {"taskId": task})
+    alice.rest("hold").cancel(task)

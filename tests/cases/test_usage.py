@@ -12,8 +12,8 @@ from tests.support.deployment import Deployment, wait_until
 from tests.support.peers import message
 from tests.support.refusals import Refused
 
-ROWS = """SELECT binding, u.version, operation, calls, errors FROM agents_usage u JOIN agents_agent a ON a.id = u.agent_id
-    WHERE caller = %s AND slug = %s ORDER BY 1, 2, 3"""
+ROWS = """SELECT binding, u.version, operation, calls, errors
+    FROM agents_usage u JOIN agents_agent a ON a.id = u.agent_id WHERE caller = %s AND slug = %s ORDER BY 1, 2, 3"""
 Row = tuple[Any, ...]
 
 
@@ -50,11 +50,13 @@ def expected(binding: str) -> list[Row]:
     ]
 
 
+@pytest.mark.usefixtures("grpc_server")
 def test_each_call_of_each_binding_is_counted_once(deployment: Deployment, alice: Caller, bob: Caller) -> None:
     use(alice.rest("echo"))
     use(alice.jsonrpc("echo"))
+    use(alice.at("echo", "grpc"))
     bob.rest("echo").say()
-    everything = [*expected("HTTP+JSON"), *expected("JSONRPC")]
+    everything = [*expected("GRPC"), *expected("HTTP+JSON"), *expected("JSONRPC")]
     wait_until(lambda: counted(deployment, alice, "echo") == everything, "the counters")
     wait_until(lambda: counted(deployment, bob, "echo") == [("HTTP+JSON", "1.0", "SendMessage", 1, 0)], "the other's")
     assert counted(deployment, alice, "echo") == everything

@@ -195,13 +195,7 @@ async def test_a_slow_reader_costs_no_memory_and_loses_nothing(alice: Caller, de
 
 
 async def test_a_flood_of_pings_that_nobody_answers_costs_no_memory(alice: Caller, web: Web) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", web.port, limit=1024)
-    head = (
-        f"GET /agents/echo/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {base64.b64encode(b'0' * 16).decode()}\r\n\r\n"
-    )
-    writer.write(head.encode())
-    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+    _, writer = await raw_connection(web)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     before = resident(web)
     pings = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 8000
@@ -237,6 +231,37 @@ async def test_the_host_answers_who_waits_before_it_stops(deployment: Deployment
             assert closed.value.rcvd.code == 1012
         await stopping
     assert web.process.ending == "SIGTERM"  # by itself, within its time
+
+
+async def raw_connection(web: Web) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the agent `echo` after its upgrade, frame by frame."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", web.port, limit=1024)
+    head = (
+        f"GET /agents/echo/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {base64.b64encode(b'0' * 16).decode()}\r\n\r\n"
+    )
+    writer.write(head.encode())
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+    return reader, writer
+
+
+async def test_a_client_that_answers_no_ping_is_cut_off(deployment: Deployment) -> None:
+    web = deployment.start_web(KEEP_ALIVE_SECONDS="0.3")
+    reader, writer = await raw_connection(web)
+    heard = await asyncio.wait_for(reader.read(-1), 30)
+    assert heard[:2] == b"\x89\x04"  # one ping
+    assert heard[6:].startswith(b"\x88")
+    assert heard[8:10] == (1011).to_bytes(2, "big")
+    writer.close()
+
+
+async def test_text_must_be_utf_8(alice: Caller) -> None:
+    async with open_line(alice, "echo") as line:
+        await line.connection.send(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', text=True)
+        with pytest.raises(ConnectionClosed) as closed:
+            await line.connection.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1007
 
 
 async def test_pings_of_the_client_are_answered(alice: Caller) -> None:

@@ -23,7 +23,8 @@ _DENIAL = "websocket.http.response"
 def read_upgrade(scope: Any) -> ServiceParameters:
     """What holds for all calls of the connection: headers, and for browsers query and offered subprotocols."""
     # The agent's other addresses, such as those on an extended card, are http or https.
-    parameters = read_service_parameters({**scope, "scheme": scope["scheme"].replace("ws", "http", 1)})
+    scheme = scope.get("scheme", "ws").replace("ws", "http", 1)
+    parameters = read_service_parameters({**scope, "scheme": scheme})
     parameters.last_event_id = ""  # It could mean any of the streams.
     if not parameters.extensions:
         pairs = parse_qsl(scope["query_string"].decode("latin-1"))
