@@ -110,9 +110,11 @@ async def until_refused(line: Line) -> None:
 
 async def test_binary_messages_end_the_connection(alice: Caller) -> None:
     async with open_line(alice, "echo") as line:
-        await line.connection.send(envelope("ListTasks").encode())
-        with pytest.raises(ConnectionClosed) as closed:
-            await line.connection.recv()
+        with alice.nothing_stored():
+            await line.connection.send(envelope("ListTasks").encode())
+            await line.ask(2, "SendMessage", saying("too late"))
+            with pytest.raises(ConnectionClosed) as closed:
+                await line.connection.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1003
 

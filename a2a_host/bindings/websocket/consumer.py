@@ -67,6 +67,8 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Begin what a message asks for; it goes on while others are received."""
+        if self._gone:  # It was sent before the client knew.
+            return
         if text_data is None:
             await self._close(_NOT_TEXT, "Messages must be text.")
             return
