@@ -11,10 +11,10 @@ from msgspec import Raw
 from a2a_host.bindings.draft_stream import DraftFrames
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
 from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
-from a2a_host.bindings.methods import find_method
+from a2a_host.bindings.methods import METHODS, find_method
 from a2a_host.bindings.performing import activated_headers, perform_operation
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
-from a2a_host.bindings.sse import EventStream, Frames
+from a2a_host.bindings.sse import MEDIA_TYPE, EventStream, Frames
 from agents.registry import AgentEntry
 from protocol import jsonrpc
 from protocol.dialects.drafts import Draft, read_request
@@ -74,7 +74,7 @@ async def _serve_call(
     try:
         result = await attempt(call, parameters, envelope)
     except A2AError as error:
-        await respond_error(send, error, id_of_error(error, request_id))
+        await respond_error(send, error, id_of_error(error, request_id), _reads_events_only(parameters, envelope))
         return None
     head, tail = response_around(request_id)
     if isinstance(result, Frames):
@@ -113,12 +113,27 @@ def _id_of(body: bytes) -> Raw:
         return NO_ID
 
 
-async def respond_error(send: Any, error: A2AError, request_id: Raw) -> None:
-    """A JSON-RPC error with the HTTP status that belongs to it."""
+def _reads_events_only(parameters: ServiceParameters, envelope: Envelope) -> bool:
+    """Whether the caller takes nothing but events for an answer, even to what is refused.
+
+    Clients of 0.3 do: there each event is a response, which may be an error (0.3 §7.2, §7.9). In 1.0 a refusal is no
+    stream.
+    """
+    method = METHODS.get(envelope.method)
+    if method is None or method.operation.stream is None or method.dialect.version != "0.3":
+        return False
+    return "text/event-stream" in parameters.accept.lower()
+
+
+async def respond_error(send: Any, error: A2AError, request_id: Raw, in_event: bool = False) -> None:
+    """A JSON-RPC error with its HTTP status; with `in_event` as the one event of a stream, if the status is 200."""
     if isinstance(error, _WithId):
         error = error.error
     headers: Headers = error_headers(error)
-    await respond(send, codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON, headers)
+    status, body, media_type = codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON
+    if in_event and status == 200:
+        body, media_type = b"data: %b\n\n" % body, MEDIA_TYPE
+    await respond(send, status, body, media_type, headers)
 
 
 def response_around(request_id: Raw) -> tuple[bytes, bytes]:

@@ -23,6 +23,7 @@ _WANTED = {
     b"x-api-key": "api_key",
     b"a2a-version": "version",
     b"content-type": "content_type",
+    b"accept": "accept",
     b"last-event-id": "last_event_id",
     b"content-length": "content_length",
     b"a2a-extensions": "extensions",
@@ -38,6 +39,7 @@ class ServiceParameters:
     api_key: str = ""
     version: str = ""
     content_type: str = ""
+    accept: str = ""
     last_event_id: str = ""
     content_length: str = ""
     extensions: str = ""

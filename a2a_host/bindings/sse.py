@@ -15,8 +15,9 @@ from tasks_app.operations import Frame, TaskStream
 
 logger = logging.getLogger(__name__)
 
+MEDIA_TYPE = b"text/event-stream; charset=utf-8"
 _HEADERS: Headers = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"content-type", MEDIA_TYPE),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
     *CORS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.callers import Caller
 from tests.support.deployment import wait_until
 from tests.support.events import EventStream
 from tests.support.old_peers import OLD_PEERS, OldJsonRpc, OldPeer, OldProtoRest, OldRest, old_message
+from tests.support.peers import envelope
 from tests.support.refusals import Refused
 
 FILE = {"kind": "file", "file": {"bytes": "aGk=", "mimeType": "text/plain", "name": "a.txt"}}
@@ -185,6 +187,24 @@ def test_a_resubscription_ends_where_the_task_stops(alice: Caller, form: Any) ->
         alice.jsonrpc("echo").subscribe(done["id"])
     with alice.refused("TASK_NOT_FOUND"):
         form(alice, "echo").resubscribe("none")
+
+
+@pytest.mark.spec("3.3.2")
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [("text/event-stream", "text/event-stream; charset=utf-8"), ("*/*", "application/json")],
+)
+def test_who_reads_events_only_is_refused_in_one(alice: Caller, accept: str, content_type: str) -> None:
+    """Clients of 0.3 take every answer to a streaming method for a stream."""
+    peer = alice.jsonrpc("echo").with_headers(a2a_version=None)
+    response = peer.post(envelope("tasks/resubscribe", {"id": "none"}), accept=accept)
+    assert (response.status_code, response.headers["content-type"]) == (200, content_type)
+    in_event = content_type.startswith("text")
+    text = response.text.removeprefix("data: ").removesuffix("\n\n") if in_event else response.text
+    assert response.text == (f"data: {text}\n\n" if in_event else text)
+    assert json.loads(text)["error"]["code"] == -32001
+    other = peer.post(envelope("tasks/get", {"id": "none"}), accept=accept)
+    assert other.headers["content-type"] == "application/json"
 
 
 @pytest.mark.case("K13")

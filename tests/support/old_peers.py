@@ -87,6 +87,11 @@ class OldJsonRpc(OldPeer):
 
     def _open(self, method: str, params: Json) -> EventStream:
         connection = self.rpc._open("POST", self.rpc.path, envelope(method, params).encode())
+        if connection.header("content-length") is not None:  # no stream, but the one event that refuses it
+            with connection:
+                event = connection.read_body().decode()
+            assert (event[:6], event[-2:]) == ("data: ", "\n\n")
+            self.rpc._refuse(200, "application/json", event[6:-2].encode())
         return EventStream(connection, lambda reply: {"event": reply["result"]})
 
 
