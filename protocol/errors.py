@@ -43,7 +43,7 @@ class A2AError(Exception):
 
 
 class TaskNotFoundError(A2AError):
-    """The task does not exist or is not accessible."""
+    """The task was not found or is not accessible."""
 
     reason = "TASK_NOT_FOUND"
 
@@ -52,7 +52,7 @@ class TaskNotFoundError(A2AError):
 
 
 class PushNotificationConfigNotFoundError(TaskNotFoundError):
-    """The push notification config does not exist or is not accessible."""
+    """The push notification config was not found or is not accessible."""
 
     # §3.1.8 names TaskNotFoundError for a missing config, so the reason stays; the metadata tells them apart.
 

@@ -49,7 +49,7 @@ def test_an_error_has_its_details_in_the_trailers(alice: Caller) -> None:
     error: Any = raised.value
     assert (error.code(), error.details()) == (
         grpc.StatusCode.NOT_FOUND,
-        "The task does not exist or is not accessible.",
+        "The task was not found or is not accessible.",
     )
     (packed,) = [value for name, value in error.trailing_metadata() if name == "grpc-status-details-bin"]
     (detail,) = Status.FromString(packed).details

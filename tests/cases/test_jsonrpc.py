@@ -261,7 +261,7 @@ def test_error_data_is_an_array_of_typed_details(alice: Caller, method: str) -> 
     timestamp = info["metadata"].pop("timestamp")
     assert error == {
         "code": -32001,
-        "message": "The task does not exist or is not accessible.",
+        "message": "The task was not found or is not accessible.",
         "data": [
             {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",

@@ -21,7 +21,7 @@ def test_an_error_is_a_google_rpc_status(alice: Caller) -> None:
     assert error == {
         "code": 404,
         "status": "NOT_FOUND",
-        "message": "The task does not exist or is not accessible.",
+        "message": "The task was not found or is not accessible.",
         "details": [
             {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",

@@ -154,4 +154,4 @@ def _has_root(server: GrpcServer) -> bool:
     with server.channel() as channel, pytest.raises(grpc.RpcError) as raised:
         a2a_pb2_grpc.A2AServiceStub(channel).GetTask(GetTaskRequest(id="none"), timeout=5)
     details: str = raised.value.details()
-    return details == "The task does not exist or is not accessible."
+    return details == "The task was not found or is not accessible."

@@ -68,10 +68,10 @@ def test_json_rpc_errors_have_their_standard_messages() -> None:
 @pytest.mark.parametrize(
     ("error", "message", "metadata"),
     [
-        (errors.TaskNotFoundError("t"), "The task does not exist or is not accessible.", {"taskId": "t"}),
+        (errors.TaskNotFoundError("t"), "The task was not found or is not accessible.", {"taskId": "t"}),
         (
             errors.PushNotificationConfigNotFoundError("t", "c"),
-            "The push notification config does not exist or is not accessible.",
+            "The push notification config was not found or is not accessible.",
             {"taskId": "t", "pushNotificationConfigId": "c"},
         ),
         (
