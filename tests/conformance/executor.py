@@ -110,12 +110,16 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "tck-stream-artifact-chunked": stream_chunks,
     "test-resubscribe-message-id": work_for_long,
 }
-"""By prefix of the `messageId`; the longest one counts, none means `complete`."""
+"""By prefix of the `messageId`; the longest one counts."""
+OF_KIT_0_3 = "-message-"
+"""Is in the ids of the kit for 0.3. Its tests continue or cancel whatever task they were given."""
 
 
 def behaviour_of(message_id: str) -> Behaviour:
-    """What the agent does with a message."""
-    prefix = max((p for p in BEHAVIOURS if message_id.startswith(p)), key=len, default="tck-complete-task")
+    """What the agent does with a message: `complete`, unless a kit wants something else."""
+    prefix = max((p for p in BEHAVIOURS if message_id.startswith(p)), key=len, default=None)
+    if prefix is None:
+        return ask if OF_KIT_0_3 in message_id else complete
     return BEHAVIOURS[prefix]
 
 

@@ -162,6 +162,13 @@ def test_the_longest_prefix_counts() -> None:
     assert behaviour_of("tck-artifact-fil") is complete
 
 
+def call_v03(caller: Caller, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The result of a JSON-RPC call of 0.3."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    result: dict[str, Any] = caller.client.post(caller.web.agent_url("tck-03"), json=body).json()["result"]
+    return result
+
+
 def hello() -> dict[str, Any]:
     """The rest of a message."""
     return {"role": "ROLE_USER", "parts": [{"text": "hi"}]}
