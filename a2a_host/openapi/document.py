@@ -9,7 +9,8 @@ from typing import Any
 from django.urls import URLPattern, path
 from drf_spectacular.generators import SchemaGenerator
 
-from a2a_host.bindings.rest.routes import templates
+from a2a_host.bindings.rest import routes
+from a2a_host.bindings.rest.v03 import routes as routes_v03
 from a2a_host.openapi.errors import error_references, error_responses, error_schemas
 from a2a_host.openapi.operations import SLUG
 from a2a_host.openapi.security import SCHEMES
@@ -35,8 +36,13 @@ def document() -> dict[str, Any]:
     return made
 
 
+def all_templates() -> dict[str, Any]:
+    """The view of every path below an agent's URL, by its template."""
+    return routes.templates() | routes_v03.templates()
+
+
 def _patterns() -> list[URLPattern]:
-    return [path(_django_path(f"{PREFIX}{template}"), view) for template, view in templates().items()]
+    return [path(_django_path(f"{PREFIX}{template}"), view) for template, view in all_templates().items()]
 
 
 def _django_path(template: str) -> str:

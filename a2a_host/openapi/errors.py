@@ -55,6 +55,16 @@ def error_schemas() -> dict[str, Schema]:
     return {
         "ErrorInfo": _object(info, "google.rpc.ErrorInfo: why, as a constant."),
         "BadRequest": _object(bad_request, "google.rpc.BadRequest: the fields that are wrong."),
+        "ErrorV03": _object(
+            {
+                "error": _STRING,
+                "type": {"enum": sorted(error.__name__ for error in CODES)},
+                "code": {"enum": sorted({codes.jsonrpc for codes in CODES.values()})},
+                "message": status["message"],
+                "data": status["details"],
+            },
+            "An error reply of 0.3: the error object of JSON-RPC with the name of the error.",
+        ),
         "Error": _object(
             {"error": _object(status, "google.rpc.Status in the JSON of AIP-193.")}, "An error reply (§11.6)."
         ),
@@ -63,18 +73,22 @@ def error_schemas() -> dict[str, Schema]:
 
 def error_responses() -> dict[str, Schema]:
     """The response components, by name."""
-    content = {media_type: {"schema": {"$ref": "#/components/schemas/Error"}} for media_type in JSON_TYPES}
+    contents = {
+        "": {media_type: {"schema": {"$ref": "#/components/schemas/Error"}} for media_type in JSON_TYPES},
+        "V03": {JSON_TYPES[1]: {"schema": {"$ref": "#/components/schemas/ErrorV03"}}},
+    }
     return {
-        f"Error{status}": {"description": ", ".join(reasons), "content": content}
+        f"Error{status}{suffix}": {"description": ", ".join(reasons), "content": content}
         | ({"headers": _HEADERS[status]} if status in _HEADERS else {})
+        for suffix, content in contents.items()
         for status, reasons in _reasons().items()
     }
 
 
-def error_references(has_body: bool) -> dict[str, Schema]:
-    """The error replies of an operation by status, as references."""
+def error_references(has_body: bool, suffix: str = "") -> dict[str, Schema]:
+    """The error replies of an operation by status, as references. `suffix` is that of the version."""
     statuses = [status for status in _reasons() if has_body or status not in _NEEDS_BODY]
-    return {str(status): {"$ref": f"#/components/responses/Error{status}"} for status in statuses}
+    return {str(status): {"$ref": f"#/components/responses/Error{status}{suffix}"} for status in statuses}
 
 
 def _object(properties: dict[str, Schema], description: str) -> Schema:

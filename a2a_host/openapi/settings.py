@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 _DESCRIPTION = """\
-The HTTP+JSON binding of the [A2A protocol](https://a2a-protocol.org) as every agent of this host serves it, and what
+The HTTP+JSON binding of the [A2A protocol](https://a2a-protocol.org) as the agents of this host serve it, and what
 the host says of itself. JSON-RPC is posted to `/agents/{slug}`.
 
 Each path of an agent also works with a tenant, which is the agent's slug: `/agents/{slug}/{tenant}/…`, and for all
 agents at one endpoint, `/a2a/{tenant}/…`. Section numbers (§) are those of the A2A specification 1.0.
+Paths below `/v1` are those of version 0.3, in which a request may have either of two forms.
 """
 
 REST_FRAMEWORK: dict[str, Any] = {"DEFAULT_SCHEMA_CLASS": "a2a_host.openapi.operations.OperationSchema"}

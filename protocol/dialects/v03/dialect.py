@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -66,6 +66,14 @@ class V03:
         if kind is Wire:
             return self._empty
         return _encoder.encode(self._writings[kind](codec.load(kind, body)))
+
+    def params(self, kind: type[Wire]) -> type[Wire]:
+        """The struct of the parameters that a request is read from."""
+        return self._readings[kind].params
+
+    def result(self, kind: type[Wire]) -> Any:
+        """The annotation of what a response is written as."""
+        return get_type_hints(self._writings[kind])["return"]
 
     def renamed(self, kind: type[Wire], violations: list[Violation]) -> list[Violation]:
         """See `protocol.dialects.Dialect`."""

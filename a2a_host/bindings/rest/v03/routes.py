@@ -23,6 +23,15 @@ _PUSH_CONFIGS = views.PushConfigsView.as_view()
 _PUSH_CONFIG = views.PushConfigView.as_view()
 
 
+def templates() -> dict[str, Any]:
+    """The view of every path below an agent's URL, by its template; a name in braces is a parameter of the method."""
+    fixed = {f"/v1/{'/'.join(segments)}": view for segments, view in _FIXED.items()}
+    verbs = {f"/v1/tasks/{{id}}:{verb}": view for verb, view in _TASK_VERBS.items()}
+    configs = "/v1/tasks/{id}/pushNotificationConfigs"
+    config = f"{configs}/{{pushNotificationConfigId}}"
+    return fixed | {"/v1/tasks/{id}": _TASK} | verbs | {configs: _PUSH_CONFIGS, config: _PUSH_CONFIG}
+
+
 def is_v03(scope: Any, base: int = 2) -> bool:
     """Whether a request is for a path of 0.3: below `v1`, which is a tenant to 1.0 alone."""
     if split_path(scope["raw_path"], base)[:1] != ("v1",):
