@@ -20,6 +20,7 @@ _HealthContext = grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckRespons
 SERVICES = (service_v1, service_v03)
 LARGEST = 256 * 1024 * 1024
 """Bytes that no agent may set its `max_request_bytes` above."""
+_WINDOW = 1024 * 1024  # bytes of one message that may be under way to this process
 _PINGS_MIN_SECONDS = 5
 """Clients may ask this often whether the connection lives."""
 
@@ -64,6 +65,9 @@ def _options() -> list[tuple[str, int]]:
         # Each agent has its own limit; what is larger than any agent's is not even read.
         ("grpc.max_receive_message_length", LARGEST),
         ("grpc.max_send_message_length", -1),
+        # A window of fixed size: to find out what the line can carry, gRPC would ping its client with every message.
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", _WINDOW),
         ("grpc.keepalive_time_ms", keep_alive),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
