@@ -66,6 +66,11 @@ def _json(schema: Schema, description: str) -> Schema:
 
 
 _HEALTH: Schema = {"type": "object", "properties": {"status": {"enum": ["ok", "unavailable"]}}, "required": ["status"]}
+_KEYS: Schema = {
+    "type": "object",
+    "properties": {"keys": {"type": "array", "items": {"type": "object", "required": ["kty", "kid", "alg", "use"]}}},
+    "required": ["keys"],
+}
 _PLAIN_PATHS: dict[str, Schema] = {
     f"/{PREFIX}/.well-known/agent-card.json": {
         "get": {
@@ -85,6 +90,21 @@ _PLAIN_PATHS: dict[str, Schema] = {
                 "200": _json(reference(AgentCard), "AgentCard"),
                 "304": {"description": "The card is the one that the caller has."},
                 **{s: r for s, r in error_references(has_body=False).items() if s in ("404", "500")},
+            },
+        }
+    },
+    "/.well-known/jwks.json": {
+        "get": {
+            "operationId": "GetSigningKeys",
+            "summary": "The keys that sign agent cards",
+            "description": "A JWK Set (RFC 7517) for the signatures of cards (§8.4.3); answers If-None-Match.",
+            "tags": ["Discovery"],
+            "parameters": [{"name": "If-None-Match", "in": "header", "schema": {"type": "string"}}],
+            "security": [],
+            "responses": {
+                "200": _json(_KEYS, "The keys."),
+                "304": {"description": "The keys are those that the caller has."},
+                "500": {"$ref": "#/components/responses/Error500"},
             },
         }
     },

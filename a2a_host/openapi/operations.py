@@ -28,6 +28,12 @@ SLUG: Schema = {
     "example": "echo",
 }
 _component: Any = ResolvedComponent  # it has no types
+_ACTIVATED: Schema = {
+    "A2A-Extensions": {
+        "description": "URIs of the extensions that are active, with commas between them (§3.2.6).",
+        "schema": {"type": "string"},
+    }
+}
 _EVENTS = "Server-sent events, each as `schema` has it; the data of each is JSON. See docs/events.md."
 
 
@@ -148,8 +154,10 @@ class _Described:
     def _response(self) -> Schema:
         schema = self.wording.response(self.operation)
         if self.operation.stream is not None:
-            return {"description": _EVENTS, "content": {"text/event-stream": {"schema": _event(schema)}}}
+            content = {"text/event-stream": {"schema": _event(schema)}}
+            return {"description": _EVENTS, "headers": _ACTIVATED, "content": content}
         return {
+            "headers": _ACTIVATED,
             "description": self.operation.response.__name__,
             "content": {t: {"schema": schema} for t in (JSON_TYPES if self.version == "1.0" else JSON_TYPES[1:])},
         }

@@ -40,7 +40,7 @@ def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 def web(deployment: Deployment) -> Web:
-    return deployment.start_web(KEEP_ALIVE_SECONDS="0.5")
+    return deployment.start_web()
 
 
 @pytest.fixture(scope="session")
