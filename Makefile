@@ -10,8 +10,8 @@ MAKEFLAGS += --no-print-directory
 .SILENT:
 
 help:
-	echo "make up      Start the whole host, until Ctrl-C. Settings: PORT, DATA_DIR, DATABASE_URL, BROKER_URL,"
-	echo "             PUBLIC_URL, AGENTS_DIR, HOST, GRPC_PORT, from the environment or as in: make up PORT=8001"
+	echo "make up      Start the whole host, until Ctrl-C. Settings from the environment or as in:"
+	echo "             make up PORT=8001 GRPC_PORT=50052 DATA_DIR=./.data2 (README.md lists them all)"
 	echo "make test    Run the test suite; options for pytest as in: make test ARGS='-k cancel'"
 	echo "make fuzz    Try bad requests for longer, FACTOR times as many as in make test (20), from SEED or a new one"
 	echo "make lint    Check style, types, import directions and migrations"
