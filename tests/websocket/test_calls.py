@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 from typing import Any
 
 import pytest
 
 from tests.support.callers import Caller
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, Web
 from tests.support.peers import message
 from tests.support.refusals import Refused
 from tests.websocket.conftest import EXTENSION, eventually
@@ -198,6 +200,22 @@ async def test_a_call_whose_client_goes_at_once_is_done_all_the_same(alice: Call
         return bool(tasks) and all(state(task) == "COMPLETED" for task in tasks)
 
     await eventually(all_have_ended, "no task that was left half begun")
+
+
+async def test_a_client_that_goes_while_it_is_refused_ends_its_streams_too(alice: Caller, web: Web) -> None:
+    """The refusals cannot be sent any more, and still the connection hears of its end, where its streams are ended."""
+    for _ in range(5):
+        async with open_line(alice, "hold") as line:
+            await line.ask("stream", "SendStreamingMessage", saying("hold 600"))
+            await line.result("stream")
+            transport = line.connection.transport
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            for _ in range(200):
+                await line.connection.send("no JSON")
+            transport.abort()
+    async with open_line(alice, "echo") as line:  # What was sent before it was dealt with.
+        assert state((await line.call(1, "SendMessage", saying()))["task"]) == "COMPLETED"
+    assert "Traceback" not in web.process.service.log.read_text()
 
 
 async def test_two_connections_know_nothing_of_each_other(alice: Caller) -> None:

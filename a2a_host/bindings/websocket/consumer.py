@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -82,9 +83,9 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             request_id = envelope.id
             call = self._admit(envelope)
         except EnvelopeError as error:
-            await self._refuse(error, error.id)
+            await self._refuse_unbegun(error, error.id)
         except A2AError as error:
-            await self._refuse(error, request_id)
+            await self._refuse_unbegun(error, request_id)
         else:
             self._begin(call, envelope)
 
@@ -171,6 +172,11 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             del frame
         await self._send(head + _END + tail)
 
+    async def _refuse_unbegun(self, error: A2AError, request_id: Raw | None) -> None:
+        """Refuse what has no task of its own. A client that is gone is the business of `disconnect`, which has to come."""
+        with suppress(ClientGone):
+            await self._refuse(error, request_id)
+
     async def _refuse(self, error: A2AError, request_id: Raw | None) -> None:
         if request_id is not None:
             await self._send(jsonrpc_error(error, request_id))
@@ -190,7 +196,8 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         async with self._sending:
             if not self._gone:
                 self._gone = True
-                await self.close(code, reason)
+                with suppress(OSError):  # It is lost already; `disconnect` is next.
+                    await self.close(code, reason)
 
 
 def _key(request_id: Raw) -> Any:
