@@ -130,8 +130,10 @@ def test_a_promise_without_a_card(alice: Caller, anonymous: Caller) -> None:
 
 @pytest.mark.spec("8.6")
 def test_it_is_nothing_for_shared_caches(alice: Caller) -> None:
-    response = alice.rest("levels").ask("GET", "/extendedAgentCard")
-    assert response.headers["cache-control"] == "private, no-cache"
+    for path in ("/extendedAgentCard", "/v1/card"):
+        response = alice.rest("levels").with_headers(a2a_version=None).ask("GET", path)
+        assert response.status_code == 200
+        assert response.headers["cache-control"] == "private, no-cache"
 
 
 @pytest.mark.spec("3.6")

@@ -150,6 +150,8 @@ class CardView(V03View):
     """GET /v1/card"""
 
     async def get(self, request: Request) -> HttpResponseBase:
-        """agent/getAuthenticatedExtendedCard (0.3 §7.10)."""
+        """agent/getAuthenticatedExtendedCard (0.3 §7.10). Each caller has one of its own."""
         operation = GET_AUTHENTICATED_EXTENDED_CARD
-        return await self.perform(operation, self.from_query(operation))
+        response = await self.perform(operation, self.from_query(operation))
+        response["Cache-Control"] = "private, no-cache"
+        return response
