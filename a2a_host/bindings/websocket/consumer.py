@@ -173,7 +173,7 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._send(head + _END + tail)
 
     async def _refuse_unbegun(self, error: A2AError, request_id: Raw | None) -> None:
-        """Refuse what has no task of its own. A client that is gone is the business of `disconnect`, which has to come."""
+        """Refuse what has no task of its own. A client that is gone is left to `disconnect`, which has to come yet."""
         with suppress(ClientGone):
             await self._refuse(error, request_id)
 
