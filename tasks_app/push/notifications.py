@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from protocol.dialects import task_rest
 from protocol.dialects.v03 import V0_3
-from protocol.model import Message, Task
+from protocol.model import StreamResponse, Task
 from tasks_app.push.queue import Claim
 from tasks_app.record import Event, EventKind
 from tasks_app.store import Store
@@ -55,7 +55,7 @@ async def _tasks(store: Store, claim: Claim, events: list[Event]) -> list[Notifi
     found = []
     for event in events:
         if event.kind is EventKind.MESSAGE:
-            body = V0_3.write(Message, event.body.encode())
+            body = V0_3.write(StreamResponse, event.payload(claim.task_id, claim.context_id))
         else:
             body = V0_3.write(Task, record.at(event.seq, statuses).render())
         found.append(Notification(event.seq, "application/json", body))

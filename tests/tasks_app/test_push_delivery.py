@@ -300,6 +300,18 @@ async def test_a_message_answer_is_posted_too(world: World, delivery: Delivery, 
     await delivery.deliver([task_id])
     (one,) = await asyncio.to_thread(receiver.wait, "/message", 1)
     assert list(one.json) == ["message"]
+    call = world.call(entry)
+    call.dialect = "GRPC/0.3"
+    config = TaskPushNotificationConfig(url=receiver.url("/old-message"))
+    old = (await operations.send_message(call, request(push_config=config))).record.id
+    await delivery.deliver([old])
+    (one,) = await asyncio.to_thread(receiver.wait, "/old-message", 1)
+    assert one.headers["content-type"] == "application/json"
+    assert (one.json["kind"], one.json["role"], one.json["parts"]) == (
+        "message",
+        "agent",
+        [{"kind": "text", "text": "hello"}],
+    )
 
 
 async def test_version_0_3_is_told_with_the_whole_task(world: World, delivery: Delivery, receiver: Receiver) -> None:
