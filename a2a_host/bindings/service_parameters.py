@@ -48,8 +48,10 @@ class ServiceParameters:
 
     @property
     def declared_length(self) -> int | None:
-        """Content-Length, if it is one."""
-        return int(self.content_length) if self.content_length.isdecimal() else None
+        """Content-Length, if it is one; a huge one is only told to be huge, as Python reads no number of any length."""
+        if not self.content_length.isdecimal():
+            return None
+        return int(self.content_length.lstrip("0")[:20] or "0")
 
     def call(self, host: Host, entry: AgentEntry, binding: str) -> Call:
         """The call. Raises UnauthenticatedError."""

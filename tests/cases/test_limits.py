@@ -140,6 +140,14 @@ def test_a_declared_length_beyond_the_limit_is_refused_before_the_body(alice: Ca
         assert json.loads(connection.read_body())["error"]["details"][0]["metadata"]["limitBytes"] == "2048"
 
 
+@pytest.mark.parametrize("path", ["/agents/echo", "/agents/echo/message:send", "/a2a", "/a2a-tasks/echo/tasks"])
+def test_a_declared_length_of_thousands_of_digits_is_a_number(alice: Caller, path: str) -> None:
+    head = request("POST", path, b"{").replace(b"Content-Length: 1\r\n", b"Content-Length: %b1\r\n" % (b"0" * 5000))
+    with Connection(alice.web.port, head) as connection:
+        connection.read_head()
+        assert b"PARSE_ERROR" in connection.read_body()
+
+
 @pytest.mark.case("M03")
 @pytest.mark.spec("3.1.1")
 @pytest.mark.parametrize(
