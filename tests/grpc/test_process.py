@@ -22,7 +22,7 @@ from django.conf import settings
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from a2a_host.bindings.grpc.server import LARGEST
+from a2a_host.bindings.grpc.server import LARGEST, READ_AT_LEAST, largest_message
 from agents.models import Agent
 from protocol.ids import new_id
 from tests.support.deployment import HOST, Deployment, GrpcServer, Web, wait_until
@@ -53,6 +53,19 @@ def get(server: GrpcServer, slug: str, id: str) -> pb.Task:
 def test_what_no_agent_may_take_is_not_read() -> None:
     (limit,) = {v.limit_value for v in Agent._meta.get_field("max_request_bytes").validators if v.code == "max_value"}
     assert limit == LARGEST
+
+
+@pytest.mark.parametrize(
+    ("limits", "read"),
+    [
+        ([], READ_AT_LEAST),
+        ([1024, 8 << 20], READ_AT_LEAST),
+        ([100 << 20, 8 << 20], 101 << 20),
+        ([LARGEST], LARGEST),
+    ],
+)
+def test_no_more_is_read_than_some_agent_takes(limits: list[int], read: int) -> None:
+    assert largest_message(limits) == read
 
 
 def test_a_server_that_is_stopped_tells_its_callers(deployment: Deployment) -> None:

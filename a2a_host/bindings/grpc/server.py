@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import grpc
@@ -20,6 +21,9 @@ _HealthContext = grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckRespons
 SERVICES = (service_v1, service_v03)
 LARGEST = 256 * 1024 * 1024
 """Bytes that no agent may set its `max_request_bytes` above."""
+READ_AT_LEAST = 32 * 1024 * 1024
+"""Bytes of a message that are read in any case, to be refused with details or for an agent that takes more later."""
+_ABOVE = 1024 * 1024  # what is so little beyond the largest limit is still refused with details
 _WINDOW = 1024 * 1024  # bytes of one message that may be under way to this process
 _PINGS_MIN_SECONDS = 5
 """Clients may ask this often whether the connection lives."""
@@ -44,7 +48,8 @@ class Health(aio.HealthServicer):
 
 async def make_server(host: Host) -> tuple[grpc.aio.Server, Health]:
     """A server of all services that does not listen yet, and its health."""
-    server = grpc.aio.server(options=_options())
+    limits = [entry.max_request_bytes for entry in host.registry.entries()]
+    server = grpc.aio.server(options=_options(largest_message(limits)))
     server.add_generic_rpc_handlers(
         [Service(host, service.NAME, service.DIALECT, service.METHODS) for service in SERVICES]
     )
@@ -59,11 +64,19 @@ async def make_server(host: Host) -> tuple[grpc.aio.Server, Health]:
     return server, health
 
 
-def _options() -> list[tuple[str, int]]:
+def largest_message(limits: Iterable[int]) -> int:
+    """Bytes of a message that the server takes into memory; `limits` are those of the agents.
+
+    It does so before anybody knows who is calling: every byte that no agent wants is a gift to those who mean harm.
+    """
+    return min(max(max(limits, default=0) + _ABOVE, READ_AT_LEAST), LARGEST)
+
+
+def _options(largest: int) -> list[tuple[str, int]]:
     keep_alive = int(settings.KEEP_ALIVE_SECONDS * 1000)
     return [
         # Each agent has its own limit; what is larger than any agent's is not even read.
-        ("grpc.max_receive_message_length", LARGEST),
+        ("grpc.max_receive_message_length", largest),
         ("grpc.max_send_message_length", -1),
         # A window of fixed size: to find out what the line can carry, gRPC would ping its client with every message.
         ("grpc.http2.bdp_probe", 0),
