@@ -25,16 +25,16 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
 
-def _port(name: str, default: int) -> int:
+def _port(name: str, default: int, lowest: int = 1) -> int:
     value = env.str(name, default=str(default))
-    if not value.isdecimal() or not 0 < int(value) < 65536:
-        raise ImproperlyConfigured(f"{name} must be a number from 1 to 65535, got {value}")
+    if not value.isdecimal() or not lowest <= int(value) < 65536:
+        raise ImproperlyConfigured(f"{name} must be a number from {lowest} to 65535, got {value}")
     return int(value)
 
 
 def _port_or_off(name: str, default: int) -> int:
     """0 when it is turned off, by 0 or an empty value."""
-    return 0 if env.str(name, default=str(default)) in ("", "0") else _port(name, default)
+    return 0 if env.str(name, default=str(default)) == "" else _port(name, default, lowest=0)
 
 
 def _seconds(name: str, default: float) -> float:
@@ -59,6 +59,8 @@ def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipa
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = _port("PORT", 8000)
 GRPC_PORT = _port_or_off("GRPC_PORT", 50051)
+if GRPC_PORT == PORT:
+    raise ImproperlyConfigured(f"PORT and GRPC_PORT must differ, both are {PORT}")
 GRPC_PUBLIC_URL = env.str("GRPC_PUBLIC_URL", default="")  # What cards say of gRPC, as callers dial it.
 if GRPC_PUBLIC_URL and (urlsplit(f"//{GRPC_PUBLIC_URL}").netloc != GRPC_PUBLIC_URL or ":" not in GRPC_PUBLIC_URL):
     raise ImproperlyConfigured(f"GRPC_PUBLIC_URL must be host:port, such as example.com:443, got {GRPC_PUBLIC_URL}")

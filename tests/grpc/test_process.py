@@ -173,7 +173,7 @@ def test_tls(deployment: Deployment, certificate: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
-        ({"GRPC_PORT": "x"}, "GRPC_PORT must be a number from 1 to 65535, got x"),
+        ({"GRPC_PORT": "x"}, "GRPC_PORT must be a number from 0 to 65535, got x"),
         ({"GRPC_TLS_CERT": "/nowhere"}, "GRPC_TLS_CERT and GRPC_TLS_KEY are PEM files that belong together: set both"),
         ({"GRPC_TLS_CERT": "/nowhere", "GRPC_TLS_KEY": "/nowhere"}, "GRPC_TLS_CERT is not a file: /nowhere"),
     ],

@@ -65,6 +65,7 @@ def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
     ("name", "value", "line"),
     [
         ("PORT", "eighty", "a2a-host: PORT must be a number from 1 to 65535, got eighty"),
+        ("GRPC_PORT", "x", "a2a-host: GRPC_PORT must be a number from 0 to 65535, got x"),
         ("DATABASE_URL", "mysql://x/y", "a2a-host: DATABASE_URL must start with postgresql://"),
         ("AGENTS_DIR", "/nowhere", "a2a-host: AGENTS_DIR is not a folder: /nowhere"),
         ("PUBLIC_URL", "example.org", "a2a-host: PUBLIC_URL must start with http:// or https://, got example.org"),
@@ -78,3 +79,10 @@ def test_a_wrong_setting_is_one_line(start: Callable[..., Copy], name: str, valu
     copy = start(**{name: value})
     assert copy.wait_end() == 1
     assert copy.lines == [line]
+
+
+def test_one_port_for_two_servers_is_one_line(start: Callable[..., Copy]) -> None:
+    port = str(free_port())
+    copy = start(PORT=port, GRPC_PORT=port)
+    assert copy.wait_end() == 1
+    assert copy.lines == [f"a2a-host: PORT and GRPC_PORT must differ, both are {port}"]
