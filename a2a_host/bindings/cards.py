@@ -52,8 +52,13 @@ async def serve_keys(scope: Any, receive: Any, send: Any) -> None:
         status, headers = codes_of(error).http, error_headers(error)
         await respond(send, status, msgspec.json.encode(http_error(error)), JSON, headers)
     else:
-        asked = dict(scope["headers"])
-        await _serve(Card(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', ""), asked, scope, send)
+        await serve_document(body, scope, send)
+
+
+async def serve_document(body: bytes, scope: Any, send: Any) -> None:
+    """Answer GET and HEAD with JSON that may be kept as long as a card."""
+    card = Card(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', "")
+    await _serve(card, dict(scope["headers"]), scope, send)
 
 
 def check_reading(method: str) -> None:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from a2a_host.bindings import cards, jsonrpc, rest
-from a2a_host.bindings.http import JSON, ClientGone, Headers, read_body, respond, respond_empty
+from a2a_host.bindings.http import ClientGone, read_body
 from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import find_route, split_path
 from a2a_host.bindings.rest.v03.routes import route_of_v03
@@ -114,13 +114,7 @@ async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
         AgentInterface(url=f"{base}/a2a", protocol_binding=binding, tenant=entry.slug, protocol_version="1.0")
         for binding in ("JSONRPC", "HTTP+JSON")
     ]
-    body = encode(card)
-    headers: Headers = [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)]
-    if scope["method"] == "GET":
-        await respond(send, 200, body, JSON, headers)
-    else:
-        size = str(len(body)).encode()
-        await respond_empty(send, 200, [(b"content-type", JSON), (b"content-length", size), *headers])
+    await cards.serve_document(encode(card), scope, send)
 
 
 def tenant_of(request: Raw | bytes | None) -> str:

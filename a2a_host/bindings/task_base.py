@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from a2a_host.bindings import cards, rest
-from a2a_host.bindings.http import JSON, ClientGone, Headers, read_body, respond
+from a2a_host.bindings.http import JSON, ClientGone, read_body
 from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import split_path
 from a2a_host.bindings.router import guard, respond_error
@@ -17,7 +17,7 @@ from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import find_route
 from agents.cards import BEARER, render_card
 from agents.registry import AgentEntry
-from protocol.errors import A2AError, MethodNotAllowedError, RouteNotFoundError
+from protocol.errors import A2AError, RouteNotFoundError
 from tasks_app.process import get_host
 
 
@@ -54,13 +54,10 @@ async def _answer(scope: Any, receive: Any, send: Any) -> EventStream | None:
 
 async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
     """The agent's card with the address and the authentication where clients of the dialect look for them."""
-    if scope["method"] not in ("GET", "HEAD"):
-        raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"))
+    cards.check_reading(scope["method"])
     base = base_url(scope, dict(scope["headers"]))
     card: dict[str, Any] = msgspec.json.decode(render_card(entry, base).body)
     card["url"] = f"{base}/a2a-tasks/{entry.slug}"
     if not entry.open:
         card["authentication"] = {"schemes": [BEARER]}
-    body = msgspec.json.encode(card)
-    caching: Headers = [(b"cache-control", b"public, max-age=%d" % cards.MAX_AGE_SECONDS)]
-    await respond(send, 200, b"" if scope["method"] == "HEAD" else body, JSON, caching)
+    await cards.serve_document(msgspec.json.encode(card), scope, send)

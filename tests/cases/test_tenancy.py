@@ -316,6 +316,20 @@ def test_a_card_names_the_tenant_of_the_shared_endpoint(alice: Caller) -> None:
     assert alice.client.get(url.replace("echo", "no-such-agent")).status_code == 404
 
 
+@pytest.mark.spec("8.6")
+@pytest.mark.parametrize("path", ["/a2a/echo/.well-known/agent-card.json", "/a2a-tasks/echo/.well-known/agent.json"])
+def test_the_cards_of_other_addresses_are_cached_by_their_etags(anonymous: Caller, path: str) -> None:
+    url = anonymous.web.url + path
+    first = anonymous.client.get(url)
+    assert first.headers["cache-control"] == "public, max-age=60"
+    head = anonymous.client.head(url)
+    assert (head.status_code, head.content) == (200, b"")
+    assert (head.headers["etag"], head.headers["content-length"]) == (first.headers["etag"], str(len(first.content)))
+    again = anonymous.client.get(url, headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert anonymous.client.post(url).status_code == 405
+
+
 @pytest.mark.spec("3.6")
 def test_the_paths_of_0_3_have_the_tenant_in_front(alice: Caller) -> None:
     headers = {"authorization": alice.headers["authorization"]}
