@@ -22,7 +22,7 @@ KEEP_ALIVE = "0.5"
 """Seconds, so that an idle stream shows its keep-alive soon."""
 PUBLIC_URL = "https://agents.e.test"
 """Where the second web process is reached, says its environment."""
-CALLERS = 2000
+CALLERS = 4000
 AGENTS = [
     ("quiet", "--simulator", "steps", "--no-streaming"),
     ("small", "--simulator", "data", "--max-request-bytes", "2048"),
