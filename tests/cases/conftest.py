@@ -5,7 +5,6 @@ Every test has callers that nobody else has, so what it finds is its own.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,7 +38,7 @@ AGENTS = [
     ),
 ]
 
-_numbers = itertools.count()
+_numbers = iter(range(CALLERS))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +16,7 @@ SIMULATORS = ("echo", "steps", "hold", "ask", "data", "direct")
 """Each is also registered as `old-…`, in 0.3 alone."""
 CALLERS = 50
 
-_numbers = itertools.count()
+_numbers = iter(range(CALLERS))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +18,7 @@ AGENTS_DIR = str(Path(__file__).parent / "own")
 EXECUTORS = ("Speller", "Messenger", "Interviewer", "Broken", "Waiter")
 CALLERS = 200
 
-_numbers = itertools.count()
+_numbers = iter(range(CALLERS))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ Each test file has one document. Its exchanges are sent byte for byte; only host
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import httpx
@@ -29,7 +28,7 @@ AGENTS = [
     ("quiet", "--simulator", "steps", "--no-streaming", "--open"),
 ]
 
-_numbers = itertools.count()
+_numbers = iter(range(CALLERS))
 
 
 def pytest_configure(config: pytest.Config) -> None:
