@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
@@ -24,23 +25,38 @@ from a2a_host.bindings.websocket import refuse_websocket, serve_websocket
 from a2a_host.lifespan import serve_lifespan
 from tasks_app.pages.live import live_tasks
 
+_AGENTS = "/agents/"
 route: Any = re_path  # its types know of Django's views only
+
+_http: Any = URLRouter(
+    [
+        # A decoded path may hold line breaks; nothing below /agents may reach Django and its HTML.
+        route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
+        route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
+        route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
+        route(r"^healthz$", serve_health),
+        route(r"^live/tasks$", live_tasks),
+        route(r"^\.well-known/jwks\.json$", serve_keys),
+        route(ROOT_PATHS, RootAgent(django_application)),
+        route(r"", django_application),
+    ]
+)
+
+
+def serve_http(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    """ASGI application of all HTTP paths. Agents have a short cut: the router takes its time for each request."""
+    path: str = scope["path"]
+    if not path.startswith(_AGENTS) or scope.get("root_path"):
+        routed: Awaitable[None] = _http(scope, receive, send)
+        return routed
+    slug, _, rest = path[len(_AGENTS) :].partition("/")
+    scope["url_route"] = {"args": (), "kwargs": {"slug": slug, "rest": f"/{rest}"}}
+    return serve_agent(scope, receive, send)
+
 
 application: Any = ProtocolTypeRouter(
     {
-        "http": URLRouter(
-            [
-                # A decoded path may hold line breaks; nothing below /agents may reach Django and its HTML.
-                route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
-                route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
-                route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
-                route(r"^healthz$", serve_health),
-                route(r"^live/tasks$", live_tasks),
-                route(r"^\.well-known/jwks\.json$", serve_keys),
-                route(ROOT_PATHS, RootAgent(django_application)),
-                route(r"", django_application),
-            ]
-        ),
+        "http": serve_http,
         "websocket": URLRouter(
             [
                 route(r"^agents/(?P<slug>[^/]*)/ws$", serve_websocket),

@@ -12,14 +12,30 @@ _RFC_3339 = re.compile(
 )
 
 
+# A busy process asks for the time, and prints it, many times in a millisecond.
+_latest: tuple[int, datetime] = (0, datetime.fromtimestamp(0, UTC))
+_printed: tuple[datetime, str] = (_latest[1], "1970-01-01T00:00:00.000Z")
+
+
 def now() -> datetime:
     """The time in UTC, cut to the milliseconds that are printed: what is stored equals what a caller saw."""
-    return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
+    global _latest
+    milliseconds = time.time_ns() // 1_000_000
+    known, moment = _latest
+    if known != milliseconds:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        _latest = milliseconds, moment
+    return moment
 
 
 def print_timestamp(moment: datetime) -> str:
     """`2025-10-28T10:30:00.000Z` of an aware datetime."""
-    return moment.astimezone(UTC).isoformat("T", "milliseconds")[:-6] + "Z"
+    global _printed
+    known, text = _printed
+    if known is not moment:
+        text = moment.astimezone(UTC).isoformat("T", "milliseconds")[:-6] + "Z"
+        _printed = moment, text
+    return text
 
 
 def parse_timestamp(text: str) -> datetime:

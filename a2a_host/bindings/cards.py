@@ -37,7 +37,8 @@ def extended_card(call: Call) -> bytes:
     """The card that this caller sees (§3.1.11), as 1.0 has it. Raises UnauthenticatedError for anonymous ones."""
     if not call.caller.authenticated:
         raise UnauthenticatedError(CHALLENGE)
-    return _cards.extended(call.entry, call.base_url, call.caller, is_known(call.base_url)).body
+    url = call.find_base_url()
+    return _cards.extended(call.entry, url, call.caller, is_known(url)).body
 
 
 async def serve_keys(scope: Any, receive: Any, send: Any) -> None:

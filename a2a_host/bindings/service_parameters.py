@@ -44,7 +44,7 @@ class ServiceParameters:
     content_length: str = ""
     extensions: str = ""
     extensions_v03: str = ""
-    base_url: str = ""
+    scope: Any = None  # of the HTTP request or upgrade; None where there is none
 
     @property
     def declared_length(self) -> int | None:
@@ -65,8 +65,12 @@ class ServiceParameters:
             requested=_uris(self.extensions),
             requested_v03=_uris(self.extensions_v03),
             resume_after=resume,
-            base_url=self.base_url or own_url(),
+            find_base_url=self.base_url,
         )
+
+    def base_url(self) -> str:
+        """Where the caller reached the host over HTTP. Few calls need it."""
+        return own_url() if self.scope is None else base_url(self.scope, dict(self.scope["headers"]))
 
     def served_version(self, served: Collection[str] = SUPPORTED_VERSIONS) -> str | None:
         """The version that the request names, None if it names none: that of its method or path then counts (§3.6).
@@ -104,7 +108,7 @@ def activated(call: Call) -> tuple[tuple[str, str], ...]:
 
 def read_service_parameters(scope: Any) -> ServiceParameters:
     """From headers, and the version from the query where no header has it (§3.6.1)."""
-    found = ServiceParameters()
+    found = ServiceParameters(scope=scope)
     for name, value in scope["headers"]:
         attribute = _WANTED.get(name)
         if attribute is None:
@@ -112,7 +116,6 @@ def read_service_parameters(scope: Any) -> ServiceParameters:
         text = value.decode("latin-1")
         earlier = getattr(found, attribute)
         setattr(found, attribute, text if earlier in ("", text) else f"{earlier}, {text}")
-    found.base_url = base_url(scope, dict(scope["headers"]))
     query = scope["query_string"]
     if query and not found.version:
         found.version = version_in_query(query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from agents.keys import ANONYMOUS
@@ -17,8 +18,8 @@ from tasks_app.usage import Usage
 class Call:
     """`dialect` names binding and version, such as `JSONRPC/1.0`. `resume_after` is the seq of Last-Event-ID.
 
-    `requested` are the extensions that the request names, `requested_v03` those that it names as 0.3 does. `base_url`
-    is where the caller reached the host over HTTP, such as `https://api.example.com`.
+    `requested` are the extensions that the request names, `requested_v03` those that it names as 0.3 does.
+    `find_base_url` tells where the caller reached the host over HTTP, such as `https://api.example.com`.
     """
 
     host: Host
@@ -28,7 +29,7 @@ class Call:
     requested: frozenset[str] = frozenset()
     requested_v03: frozenset[str] = frozenset()
     resume_after: int | None = None
-    base_url: str = ""
+    find_base_url: Callable[[], str] = str
 
     @property
     def binding(self) -> str:

@@ -92,7 +92,7 @@ async def _agent_card(call: Call, request: GetExtendedAgentCardRequest) -> bytes
     """The card of the agent as this caller may see it."""
     if call.entry.has_extended_card and call.caller.authenticated:
         return extended_card(call)
-    return encode(build_card(call.entry, call.base_url))
+    return encode(build_card(call.entry, call.find_base_url()))
 
 
 GET_AGENT_CARD = replace(methods.GET_EXTENDED_CARD, run=_agent_card, check=None)
