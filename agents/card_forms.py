@@ -18,17 +18,30 @@ Json = dict[str, Any]
 _V03_DEFAULTS = {"protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
 
 
-def canonical_forms(printed: Json, as_v1: Json | None, as_v03: Json | None) -> list[bytes]:
+def canonical_forms(printed: Json, as_v1: Json, as_v03: Json | None) -> list[bytes]:
     """The payloads to sign of a card without signatures: as it is printed, as its 1.0 members, as its 0.3 members.
 
     No form twice; the one of the card as it is comes first.
     """
-    forms = [rfc8785.dumps(printed)]
-    if as_v1 is not None:
-        forms += [rfc8785.dumps(as_v1), rfc8785.dumps(_without_empty(as_v1))]
+    forms = [rfc8785.dumps(printed), rfc8785.dumps(as_v1), rfc8785.dumps(_without_empty(as_v1))]
     if as_v03 is not None:
         forms += [rfc8785.dumps(as_v03), _sdk_v03(as_v03)]
     return list(dict.fromkeys(forms))
+
+
+def read_as_v1(as_v1: Json, as_v03: Json) -> Json:
+    """A card in 0.3 alone as the SDK for 1.0 reads it: `as_v1`, the same card in 1.0, but for what 0.3 cannot say."""
+    interfaces = [
+        {"url": as_v03["url"], "protocolBinding": as_v03["preferredTransport"]},
+        *({"url": i["url"], "protocolBinding": i["transport"]} for i in as_v03.get("additionalInterfaces", [])),
+    ]
+    capabilities = {
+        name: value for name, value in as_v1["capabilities"].items() if value or name in as_v03["capabilities"]
+    }
+    return as_v1 | {
+        "supportedInterfaces": [i | {"protocolVersion": as_v03["protocolVersion"]} for i in interfaces],
+        "capabilities": capabilities,
+    }
 
 
 def _sdk_v03(card: Json) -> bytes:

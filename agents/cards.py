@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from agents.access import API_KEY_HEADER
-from agents.card_forms import canonical_forms
+from agents.card_forms import canonical_forms, read_as_v1
 from agents.entries import AgentEntry, ExtensionEntry, SkillEntry
 from agents.interfaces import interfaces
 from agents.runtimes.base import Caller
@@ -120,11 +120,10 @@ def _print_v1(card: AgentCard) -> Json:
 
 def _signatures(card: AgentCard, printed: Json, entry: AgentEntry, base_url: str) -> list[dict[str, str]]:
     assert entry.signer is not None
-    forms = canonical_forms(
-        printed,
-        _print_v1(card) if "1.0" in entry.versions else None,
-        print_v03(card) if "0.3" in entry.versions else None,
-    )
+    as_v1, as_v03 = _print_v1(card), print_v03(card) if "0.3" in entry.versions else None
+    if as_v03 is not None and "1.0" not in entry.versions:
+        as_v1 = read_as_v1(as_v1, as_v03)
+    forms = canonical_forms(printed, as_v1, as_v03)
     return entry.signer.sign(forms, base_url + KEYS_PATH)
 
 
