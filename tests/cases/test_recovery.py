@@ -29,7 +29,9 @@ def test_a_send_without_a_broker_is_kept(alice: Caller, lonely_web: Web, json_bi
 
 @pytest.mark.case("T25")
 @pytest.mark.spec("3.1.3")
-def test_a_task_whose_worker_was_killed_ends_in_time(alice: Caller, deployment: Deployment, worker: Process) -> None:
+def test_a_task_whose_worker_was_killed_ends_in_time(
+    alice: Caller, deployment: Deployment, worker: Process, outbound: dict[str, str]
+) -> None:
     """FAILED within 25 s, as documented: to a stream that is open, and in the store. No chunk is there twice."""
     steps = alice.jsonrpc("steps-worker")
     with steps.say_streaming("steps 20 200") as stream:
@@ -46,5 +48,5 @@ def test_a_task_whose_worker_was_killed_ends_in_time(alice: Caller, deployment: 
     task = steps.get(events[0].response["task"]["id"])
     assert (state(task), texts(task["artifacts"])) == ("FAILED", [assemble(events)])
     assert assemble(events) == CHUNKS[: len(assemble(events))]
-    deployment.start_worker()
+    deployment.start_worker(**outbound)
     assert texts(steps.say("steps 2 1")["artifacts"]) == [CHUNKS[:2]]
