@@ -98,6 +98,14 @@ class Link:
             self._break(error)
 
     def _readable(self) -> None:
+        self._consume()
+        if self._waiter is not None and not self.broken.done():
+            # The answer is not whole. libuv calls once for an error on the socket and then watches it no more; what
+            # there is to read besides, such as the end, is there already.
+            self._consume()
+
+    def _consume(self) -> None:
+        """Take in what has arrived."""
         try:
             self._pgconn.consume_input()
         except psycopg.OperationalError as error:
