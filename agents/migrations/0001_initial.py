@@ -116,7 +116,8 @@ class Migration(migrations.Migration):
                 (
                     "push_notifications",
                     models.BooleanField(
-                        default=True, help_text="Callers may have the host tell a webhook of the changes of their tasks."
+                        default=True,
+                        help_text="Callers may have the host tell a webhook of the changes of their tasks.",
                     ),
                 ),
                 (

@@ -5,30 +5,44 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0003_cards_and_keys'),
+        ("agents", "0003_cards_and_keys"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Usage',
+            name="Usage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('binding', models.CharField(max_length=30)),
-                ('version', models.CharField(help_text='Of the protocol, such as 1.0.', max_length=20)),
-                ('operation', models.CharField(max_length=60)),
-                ('caller', models.CharField(help_text='Owner of the key; anonymous for callers without one.', max_length=100)),
-                ('calls', models.BigIntegerField()),
-                ('errors', models.BigIntegerField(help_text='Calls that were answered with an error.')),
-                ('first_seen', models.DateTimeField()),
-                ('last_seen', models.DateTimeField()),
-                ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='usage', to='agents.agent')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("binding", models.CharField(max_length=30)),
+                ("version", models.CharField(help_text="Of the protocol, such as 1.0.", max_length=20)),
+                ("operation", models.CharField(max_length=60)),
+                (
+                    "caller",
+                    models.CharField(help_text="Owner of the key; anonymous for callers without one.", max_length=100),
+                ),
+                ("calls", models.BigIntegerField()),
+                ("errors", models.BigIntegerField(help_text="Calls that were answered with an error.")),
+                ("first_seen", models.DateTimeField()),
+                ("last_seen", models.DateTimeField()),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="usage",
+                        to="agents.agent",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'usage',
-                'ordering': ['-last_seen'],
-                'constraints': [models.UniqueConstraint(fields=('agent', 'binding', 'version', 'operation', 'caller'), name='agents_usage_once')],
+                "verbose_name_plural": "usage",
+                "ordering": ["-last_seen"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("agent", "binding", "version", "operation", "caller"), name="agents_usage_once"
+                    )
+                ],
             },
         ),
     ]
