@@ -39,11 +39,11 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_request(host: Host, receiver
     go.set()
     host.query(_OVERDUE, [task])  # Half a minute goes by.
     host.wait_for_another("worker", killed)
+    host.wait_for_worker()
     bodies = [d.body for d in receiver.wait_for_state("/killed", "TASK_STATE_COMPLETED")]
     assert bodies[1] == bodies[2]
     assert len(set(bodies)) == len(bodies) - 1 == 5
     wait_until(lambda: host.query(_CURSOR, [task]) == [(5, 5, 0, None)], "the cursor at the end")
-    host.wait_for_worker()
 
 
 @pytest.mark.spec("4.3.3")
