@@ -31,7 +31,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 AGENTS = ["echo", "direct", "data", "nobody"]
-EXAMPLES = {GenerationMode.POSITIVE: 40, GenerationMode.NEGATIVE: 20}
+EXAMPLES = {GenerationMode.POSITIVE: 20, GenerationMode.NEGATIVE: 10}
 
 
 def _cases() -> Iterator[tuple[str, str, GenerationMode]]:
