@@ -6,7 +6,6 @@ Works on any message by its descriptor; json_format costs ten times as much. Onl
 from __future__ import annotations
 
 import functools
-import math
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +13,12 @@ from typing import Any
 import msgspec
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
-from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from msgspec import Raw
 
-Json = Any
-"""What msgspec writes as JSON."""
+from protocol.protobuf import Json, struct_json, value_json
 
 Writer = Callable[[Any], Json]
-
-EXACT = 2**53
-"""Integers up to here are exact as doubles; larger ones stay in the form of a double."""
 
 _OUT_OF_RANGE = Raw(b"1e999")
 _encode = msgspec.json.encode
@@ -97,37 +91,12 @@ def _timestamp(moment: Timestamp) -> str:
         return f"{moment.seconds}.{moment.nanos:09} s"
 
 
-def struct_members(struct: Struct) -> dict[str, Json]:
-    """A Struct. A protobuf map has no order of its own; sorted, the same Struct is the same text."""
-    return {name: _value(value) for name, value in sorted(struct.fields.items())}
-
-
-def _value(value: Value) -> Json:
-    match value.WhichOneof("kind"):
-        case "string_value":
-            return value.string_value
-        case "number_value":
-            return _number(value.number_value)
-        case "bool_value":
-            return value.bool_value
-        case "struct_value":
-            return struct_members(value.struct_value)
-        case "list_value":
-            return [_value(item) for item in value.list_value.values]
-        case _:
-            return None
-
-
-def _number(number: float) -> int | float | Raw:
-    """Whole numbers have no `.0`, except for -0.0."""
-    if not math.isfinite(number):
-        return _OUT_OF_RANGE
-    whole = number.is_integer() and abs(number) <= EXACT and (number != 0 or math.copysign(1.0, number) > 0)
-    return int(number) if whole else number
+def _unfit() -> Json:
+    return _OUT_OF_RANGE
 
 
 _MESSAGES: dict[str, Writer] = {
-    "google.protobuf.Struct": struct_members,
-    "google.protobuf.Value": _value,
+    "google.protobuf.Struct": lambda struct: struct_json(struct, _unfit),
+    "google.protobuf.Value": lambda value: value_json(value, _unfit),
     "google.protobuf.Timestamp": _timestamp,
 }

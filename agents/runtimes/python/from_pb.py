@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import NoReturn
 
 import msgspec
 from a2a.types import a2a_pb2 as pb
-from google.protobuf.struct_pb2 import Struct, Value
+from google.protobuf.struct_pb2 import Struct
 from msgspec import UNSET, Raw, UnsetType
 
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import KEY_MAX, Artifact, Message, Part, Role
+from protocol.protobuf import struct_json, value_json
 from protocol.states import TaskState
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-
-# Integers up to here are exact as doubles; larger ones may not be what the agent meant and stay in exponent form.
-EXACT = 2**53
 
 
 def read_state(number: int) -> TaskState:
@@ -74,7 +70,7 @@ def read_part(part: pb.Part) -> Part:
         case "url":
             read.url = part.url
         case "data":
-            read.data = Raw(msgspec.json.encode(_read_value(part.data)))
+            read.data = Raw(msgspec.json.encode(value_json(part.data, _unfit)))
         case _:
             raise InvalidAgentResponseError("The agent sent a part without content.")
     return read
@@ -82,7 +78,7 @@ def read_part(part: pb.Part) -> Part:
 
 def read_struct(struct: Struct) -> Raw:
     """A Struct as JSON text. Whole numbers have no `.0`."""
-    return Raw(msgspec.json.encode(_read_fields(struct)))
+    return Raw(msgspec.json.encode(struct_json(struct, _unfit)))
 
 
 def _read_key(key: str, name: str) -> str:
@@ -102,28 +98,5 @@ def _read_metadata(holder: pb.Message | pb.Artifact) -> Raw | UnsetType:
     return read_struct(holder.metadata) if holder.HasField("metadata") else UNSET
 
 
-def _read_fields(struct: Struct) -> dict[str, Json]:
-    # A protobuf map has no order of its own; sorted, the same Struct is the same text.
-    return {name: _read_value(value) for name, value in sorted(struct.fields.items())}
-
-
-def _read_value(value: Value) -> Json:
-    match value.WhichOneof("kind"):
-        case "string_value":
-            return value.string_value
-        case "number_value":
-            return _read_number(value.number_value)
-        case "bool_value":
-            return value.bool_value
-        case "struct_value":
-            return _read_fields(value.struct_value)
-        case "list_value":
-            return [_read_value(item) for item in value.list_value.values]
-        case _:
-            return None
-
-
-def _read_number(number: float) -> int | float:
-    if not math.isfinite(number):
-        raise InvalidAgentResponseError("The agent sent a number that JSON cannot hold.")
-    return int(number) if number.is_integer() and abs(number) <= EXACT else number
+def _unfit() -> NoReturn:
+    raise InvalidAgentResponseError("The agent sent a number that JSON cannot hold.")
