@@ -110,6 +110,12 @@ class AgentEntry:
     timeout_seconds: int
     cancel_grace_seconds: int
     max_request_bytes: int
+    deadline_seconds: int
+    max_retries: int
+    answer_within_seconds: int | None
+    large_parts: str
+    max_task_bytes: int
+    max_stored_bytes: int | None
     open: bool
     shared_history: bool
     idempotent_sends: bool
@@ -184,6 +190,12 @@ class AgentEntry:
             timeout_seconds=row.timeout_seconds,
             cancel_grace_seconds=row.cancel_grace_seconds,
             max_request_bytes=row.max_request_bytes,
+            deadline_seconds=row.deadline_seconds,
+            max_retries=row.max_retries,
+            answer_within_seconds=row.answer_within_seconds,
+            large_parts=row.large_parts,
+            max_task_bytes=row.max_task_bytes,
+            max_stored_bytes=row.max_stored_bytes,
             open=row.open,
             shared_history=row.shared_history,
             idempotent_sends=row.idempotent_sends,

@@ -42,6 +42,18 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
             {"fields": (("streaming", "push_notifications"), ("default_input_modes", "default_output_modes"))},
         ),
         ("Limits", {"fields": ("timeout_seconds", "cancel_grace_seconds", "max_request_bytes")}),
+        ("Recovery", {"fields": ("deadline_seconds", "max_retries", "answer_within_seconds")}),
+        (
+            "What is kept",
+            {
+                "fields": (
+                    ("keep_completed_days", "keep_failed_days"),
+                    ("keep_canceled_days", "keep_rejected_days"),
+                    "large_parts",
+                    ("max_task_bytes", "max_stored_bytes"),
+                )
+            },
+        ),
         (
             "Links",
             {"fields": ("documentation_url", "icon_url", ("provider_organization", "provider_url"))},

@@ -22,6 +22,15 @@ def text_modes() -> list[str]:
     return ["text/plain"]
 
 
+def _days(state: str) -> models.PositiveIntegerField[int | None, int | None]:
+    return models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(36500)],
+        help_text=f"How many days a {state} task is kept. Empty: for ever.",
+    )
+
+
 class Agent(models.Model):
     """One hosted agent: what its card says, what runs behind it and who may call it."""
 
@@ -32,6 +41,10 @@ class Agent(models.Model):
     class Execution(models.TextChoices):
         WEB = "web", "Web process"
         WORKER = "worker", "Celery worker"
+
+    class LargeParts(models.TextChoices):
+        INLINE = "inline", "In the answer, as they came"
+        URL = "url", "As signed URLs"
 
     class Versions(models.TextChoices):
         BOTH = "both", "1.0 and 0.3, in one card"
@@ -133,6 +146,52 @@ class Agent(models.Model):
         validators=[MinValueValidator(1024), MaxValueValidator(256 * 1024 * 1024)],
         help_text="Largest request body, in bytes: 1024 (1 KiB) to 268435456 (256 MiB).",
     )
+    deadline_seconds = models.PositiveIntegerField(
+        default=86400,
+        db_default=86400,
+        validators=[MinValueValidator(1), MaxValueValidator(30 * 86400)],
+        help_text="A message that has not been dealt with this long after it was accepted FAILS its task, time in the "
+        "queue and repeated runs included. In seconds, at most 30 days.",
+    )
+    max_retries = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        validators=[MaxValueValidator(20)],
+        help_text="How often a run is repeated whose process died. Only for executors that say `repeatable = True`: "
+        "what such a run had done already is done again.",
+    )
+    answer_within_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(365 * 86400)],
+        help_text="A task that has waited this long for input or authorization FAILS. In seconds, at most 365 days; "
+        "empty: it waits for ever.",
+    )
+
+    # What is kept
+    large_parts = models.CharField(
+        max_length=10,
+        choices=LargeParts.choices,
+        default=LargeParts.INLINE,
+        db_default=LargeParts.INLINE,
+        help_text="How callers are given parts that are kept in files because of their size.",
+    )
+    max_task_bytes = models.PositiveBigIntegerField(
+        default=1024**3,
+        db_default=1024**3,
+        validators=[MinValueValidator(1024)],
+        help_text="Most bytes in files of one task. In bytes.",
+    )
+    max_stored_bytes = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1024)],
+        help_text="Most bytes in files of all tasks of the agent. In bytes; empty: no limit.",
+    )
+    keep_completed_days = _days("COMPLETED")
+    keep_failed_days = _days("FAILED")
+    keep_canceled_days = _days("CANCELED")
+    keep_rejected_days = _days("REJECTED")
 
     # Who may call
     open = models.BooleanField(default=False, help_text="Anonymous callers are served. Otherwise an API key is needed.")

@@ -1,9 +1,4 @@
-"""The tables of tasks. Django owns schema, admin and reading; `journal` alone writes them.
-
-Bodies are `text` holding the JSON that is sent, not `jsonb`: U+0000 and numbers survive, and replies are spliced
-from stored text. No foreign key is a constraint in the database: the journal writes rows in the
-same statement that proves their task, and checking each again would cost a good part of its speed.
-"""
+"""Tasks, their messages and their log, as the journal writes them."""
 
 from __future__ import annotations
 
@@ -34,15 +29,19 @@ class Task(models.Model):
 
     attempt = models.IntegerField(default=1, help_text="The run that may write. Raising it fences off older runs.")
     worker = models.CharField(max_length=100, null=True, help_text="The process that runs the task now.")
+    started_at = models.DateTimeField(null=True, help_text="When that process began.")
     lease_until = models.DateTimeField(null=True)
+    retries = models.SmallIntegerField(db_default=0, help_text="Runs of the newest turn that were lost and repeated.")
+    deadline_at = models.DateTimeField(null=True, help_text="When the newest turn has to have ended, by its caller.")
     cancel_requested_at = models.DateTimeField(null=True)
-    parent_id = models.CharField(max_length=36, null=True)
+    parent_id = models.CharField(max_length=36, null=True, help_text="The task whose agent delegated this one.")
     trace_id = models.CharField(max_length=64, null=True)
     dialect = models.CharField(max_length=20, help_text="Binding and version of the call that created it.")
     request = models.TextField(help_text="SendMessageRequest of the newest turn without its message, as JSON.")
 
     has_push_configs = models.BooleanField(db_default=False, help_text="Whether there ever was a push config.")
     push_due_at = models.DateTimeField(null=True, help_text="Since when events wait to be noted for push configs.")
+    has_stored_parts = models.BooleanField(db_default=False, help_text="Whether parts of it are kept in files.")
 
     class Meta:
         indexes = [
@@ -56,6 +55,7 @@ class Task(models.Model):
                 condition=models.Q(state__in=[TaskState.SUBMITTED.number, TaskState.WORKING.number]),
             ),
             models.Index(fields=["push_due_at"], name="task_push_due", condition=models.Q(push_due_at__isnull=False)),
+            models.Index(fields=["parent_id"], name="task_parent", condition=models.Q(parent_id__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -105,44 +105,6 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task_id}#{self.seq}"
-
-
-class PushConfig(models.Model):
-    """A webhook of a task (§4.3.1), and how far the log of the task has been delivered to it.
-
-    `cursor` is the seq of the last event that the receiver took; what is between it and `last_seq` waits. `due_at` is
-    when the next attempt may be made, null while nothing waits. Who delivers holds `lease_until` under a raised
-    `claim`; whatever is written under an older one is lost.
-    """
-
-    pk = models.CompositePrimaryKey("task_id", "config_id")
-    task = models.ForeignKey(
-        Task, on_delete=models.CASCADE, db_constraint=False, related_name="push_configs", db_index=False
-    )
-    config_id = models.CharField(max_length=255)
-    url = models.TextField()
-    token = models.TextField(blank=True, help_text="Encrypted; empty for none.")
-    scheme = models.TextField(blank=True, help_text="Authentication scheme, such as Bearer.")
-    credentials = models.TextField(blank=True, help_text="Encrypted; empty for none.")
-    version = models.CharField(max_length=8, help_text="Version of the protocol that it is told in, such as 1.0.")
-    created_at = models.DateTimeField()
-
-    cursor = models.IntegerField()
-    last_seq = models.IntegerField()
-    due_at = models.DateTimeField(null=True)
-    claim = models.IntegerField(db_default=0)
-    lease_until = models.DateTimeField(null=True)
-    attempts = models.IntegerField(db_default=0, help_text="Failed attempts since the last delivery.")
-    last_error = models.TextField(db_default="", blank=True)
-    disabled_reason = models.TextField(db_default="", blank=True, help_text="Why nothing is delivered any more.")
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["due_at"], name="push_config_due", condition=models.Q(due_at__isnull=False)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.task_id} {self.config_id}"
 
 
 class Receipt(models.Model):
