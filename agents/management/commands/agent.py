@@ -25,10 +25,20 @@ TEXTS = {
 NUMBERS = {
     "--timeout": ("timeout_seconds", "seconds that one run may take (3600)"),
     "--cancel-grace": ("cancel_grace_seconds", "seconds that a cancelled run has to end by itself (5)"),
+    "--deadline": ("deadline_seconds", "seconds within which a message has to be dealt with, queue and all (86400)"),
+    "--max-retries": ("max_retries", "how often a run is repeated whose process died (0)"),
+    "--answer-within": ("answer_within_seconds", "seconds that a task may wait for input (for ever)"),
     "--max-request-bytes": ("max_request_bytes", "largest request body in bytes (8388608)"),
+    "--max-task-bytes": ("max_task_bytes", "most bytes in files of one task (1073741824)"),
+    "--max-stored-bytes": ("max_stored_bytes", "most bytes in files of all its tasks (no limit)"),
+    "--keep-completed": ("keep_completed_days", "days that a COMPLETED task is kept (for ever)"),
+    "--keep-failed": ("keep_failed_days", "days that a FAILED task is kept (for ever)"),
+    "--keep-canceled": ("keep_canceled_days", "days that a CANCELED task is kept (for ever)"),
+    "--keep-rejected": ("keep_rejected_days", "days that a REJECTED task is kept (for ever)"),
 }
 CHOICES = {
     "--execution": ("execution", Agent.Execution.values, "where it runs (web)"),
+    "--large-parts": ("large_parts", Agent.LargeParts.values, "how callers are given parts in files (inline)"),
     "--versions": ("versions", Agent.Versions.values, "versions of A2A that it is served in (both)"),
 }
 SWITCHES = {
