@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from email.utils import format_datetime
 from typing import Any
@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from agents.access import API_KEY_HEADER
 from agents.card_forms import canonical_forms, read_as_v1
 from agents.entries import AgentEntry, ExtensionEntry, SkillEntry
-from agents.interfaces import interfaces
+from agents.interfaces import interfaces, shared_interfaces
 from agents.runtimes.base import Caller
 from protocol.card import (
     AgentCapabilities,
@@ -64,23 +64,28 @@ class CardCache:
 
     def __init__(self, size: int = CACHED_CARDS) -> None:
         self._size = size
-        self._cards: OrderedDict[tuple[str, str, Groups | None], tuple[AgentEntry, Card]] = OrderedDict()
+        self._cards: OrderedDict[tuple[str, str, Groups | str], tuple[AgentEntry, Card]] = OrderedDict()
 
     def get(self, entry: AgentEntry, base_url: str, signed: bool = False) -> Card:
         """The public card of an agent, for clients of the versions that it is served in."""
-        return self._get(entry, base_url, None, signed)
+        return self._get(entry, base_url, "public", lambda: render_card(entry, base_url, None, signed))
+
+    def shared(self, entry: AgentEntry, base_url: str, signed: bool = False) -> Card:
+        """The card of an agent at the address that all agents share, which is there in 1.0 only."""
+        return self._get(entry, base_url, "shared", lambda: render_shared_card(entry, base_url, signed))
 
     def extended(self, entry: AgentEntry, base_url: str, caller: Caller, signed: bool = False) -> Card:
         """The card that a caller with a key sees (§3.1.11), as 1.0 has it."""
-        return self._get(entry, base_url, entry.groups & (caller.groups | {EVERY_KEY}), signed)
+        groups = entry.groups & (caller.groups | {EVERY_KEY})
+        return self._get(entry, base_url, groups, lambda: render_card(entry, base_url, groups, signed))
 
-    def _get(self, entry: AgentEntry, base_url: str, groups: Groups | None, signed: bool) -> Card:
-        key = (entry.slug, base_url, groups)
+    def _get(self, entry: AgentEntry, base_url: str, kind: Groups | str, render: Callable[[], Card]) -> Card:
+        key = (entry.slug, base_url, kind)
         held = self._cards.get(key)
         if held is not None and held[0] is entry:
             self._cards.move_to_end(key)
             return held[1]
-        card = render_card(entry, base_url, groups, signed)
+        card = render()
         self._cards[key] = (entry, card)
         self._cards.move_to_end(key)
         if len(self._cards) > self._size:
@@ -98,6 +103,20 @@ def render_card(entry: AgentEntry, base_url: str, groups: Groups | None = None, 
     printed = _print_v1(card) if groups is not None else print_card(card, entry.versions)
     if signed and entry.signer is not None:
         printed["signatures"] = _signatures(card, printed, entry, base_url)
+    return _ready(printed, entry)
+
+
+def render_shared_card(entry: AgentEntry, base_url: str, signed: bool = False) -> Card:
+    """Build and print the 1.0 card of an agent with the interfaces that all agents share, and its tenant there."""
+    card = build_card(entry, base_url)
+    card.supported_interfaces = shared_interfaces(entry, base_url)
+    printed = _print_v1(card)
+    if signed and entry.signer is not None:
+        printed["signatures"] = entry.signer.sign(canonical_forms(printed, printed, None), base_url + KEYS_PATH)
+    return _ready(printed, entry)
+
+
+def _ready(printed: Json, entry: AgentEntry) -> Card:
     body = msgspec.json.encode(printed)
     return Card(
         body=body,

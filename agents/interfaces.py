@@ -53,6 +53,9 @@ def _websocket_url(entry: AgentEntry, base_url: str) -> str:
 JSONRPC_WEBSOCKET = "urn:a2a-host:binding:jsonrpc-websocket:1.0"
 """The custom binding (§5.8) that docs/websocket.md specifies. A breaking change gives it another name."""
 
+SHARED_VERSION = "1.0"
+"""0.3 has no tenants."""
+
 BINDINGS = (
     Binding("JSONRPC", ("1.0", "0.3"), _agent_url),
     Binding("HTTP+JSON", ("1.0", "0.3"), _agent_url),
@@ -74,6 +77,16 @@ def interfaces(entry: AgentEntry, base_url: str) -> list[AgentInterface]:
         for version in entry.versions
         for binding in BINDINGS
         if (url := _url(binding, version, entry, base_url))
+    ]
+
+
+def shared_interfaces(entry: AgentEntry, base_url: str) -> list[AgentInterface]:
+    """Where an agent answers under the address that all agents share, /a2a, by its tenant (§8.3.2)."""
+    return [
+        AgentInterface(
+            url=f"{base_url}/a2a", protocol_binding=binding, tenant=entry.slug, protocol_version=SHARED_VERSION
+        )
+        for binding in ("JSONRPC", "HTTP+JSON")
     ]
 
 

@@ -14,8 +14,9 @@ from a2a_host.bindings.http import JSON, Headers, respond, respond_empty, respon
 from a2a_host.bindings.public_url import base_url, is_known
 from agents.access import CHALLENGE
 from agents.cards import CACHED_CARDS, Card, CardCache
+from agents.interfaces import SHARED_VERSION
 from agents.registry import AgentEntry
-from protocol.errors import A2AError, MethodNotAllowedError, UnauthenticatedError
+from protocol.errors import A2AError, MethodNotAllowedError, RouteNotFoundError, UnauthenticatedError
 from tasks_app.operations import Call
 from tasks_app.process import get_host
 
@@ -31,6 +32,17 @@ async def serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
     asked = dict(scope["headers"])
     url = base_url(scope, asked)
     await _serve(_cards.get(entry, url, is_known(url)), asked, scope, send)
+
+
+async def serve_shared_card(entry: AgentEntry, scope: Any, send: Any) -> None:
+    """Answer GET and HEAD with the card below /a2a. Raises MethodNotAllowedError, and RouteNotFoundError for an agent
+    that is not there in the one version with tenants."""
+    check_reading(scope["method"])
+    if SHARED_VERSION not in entry.versions:
+        raise RouteNotFoundError(scope["path"])
+    asked = dict(scope["headers"])
+    url = base_url(scope, asked)
+    await _serve(_cards.shared(entry, url, is_known(url)), asked, scope, send)
 
 
 def extended_card(call: Call) -> bytes:

@@ -20,23 +20,18 @@ from msgspec import Raw
 
 from a2a_host.bindings import cards, jsonrpc, rest
 from a2a_host.bindings.http import ClientGone, read_body
-from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import find_route, split_path
 from a2a_host.bindings.rest.v03.routes import route_of_v03
 from a2a_host.bindings.router import guard
 from a2a_host.bindings.service_parameters import read_service_parameters
 from a2a_host.bindings.sse import EventStream
-from agents.cards import build_card
 from agents.registry import AgentEntry
-from protocol.card import AgentInterface
-from protocol.codec import encode
 from protocol.errors import (
     A2AError,
     EnvelopeError,
     InvalidParamsError,
     MethodNotAllowedError,
     RequestTooLargeError,
-    RouteNotFoundError,
     Violation,
 )
 from protocol.jsonrpc import decode_envelope
@@ -89,7 +84,7 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
     host = await get_host()
     segments = split_path(scope["raw_path"], base=1)
     if "/" + "/".join(segments[1:]) in cards.PATHS:
-        await _serve_card(host.registry.get(segments[0]), scope, send)
+        await cards.serve_shared_card(host.registry.get(segments[0]), scope, send)
         return None
     older = route_of_v03(scope)
     route = replace(older, tenant=segments[0]) if older else find_route(segments, tenant_first=True)
@@ -101,20 +96,6 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
         return None
     tenant = route.tenant or _tenant_in_query(scope["query_string"]) or tenant_of(body)
     return await rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
-
-
-async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:
-    """The agent's 1.0 card with the interfaces that are here, and the tenant that they need (§8.3.2)."""
-    cards.check_reading(scope["method"])
-    if "1.0" not in entry.versions:
-        raise RouteNotFoundError(scope["path"])
-    base = base_url(scope, dict(scope["headers"]))
-    card = build_card(entry, base)
-    card.supported_interfaces = [
-        AgentInterface(url=f"{base}/a2a", protocol_binding=binding, tenant=entry.slug, protocol_version="1.0")
-        for binding in ("JSONRPC", "HTTP+JSON")
-    ]
-    await cards.serve_document(encode(card), scope, send)
 
 
 def tenant_of(request: Raw | bytes | None) -> str:

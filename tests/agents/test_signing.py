@@ -18,7 +18,7 @@ from django.db import connection
 from jwt import PyJWK
 from pytest_django import Settings
 
-from agents.cards import render_card
+from agents.cards import render_card, render_shared_card
 from agents.models import Agent, SigningKey
 from agents.registration import register_agent
 from agents.registry import AgentEntry, Registry
@@ -130,6 +130,18 @@ def test_an_extended_card_is_signed_too(registry: Registry, versions: str) -> No
 
 
 @pytest.mark.spec("8.4.1")
+def test_the_card_at_the_shared_address_is_signed_too(registry: Registry) -> None:
+    generate_signing_key()
+    make_agent("echo")
+    registry.load_sync()
+    card = json.loads(render_shared_card(registry.get("echo"), BASE, signed=True).body)
+    assert [interface["url"] for interface in card["supportedInterfaces"]] == [f"{BASE}/a2a"] * 2
+    verify(card, registry)
+    card["supportedInterfaces"][0]["tenant"] = "other"
+    with pytest.raises(SignatureVerificationError):
+        verify(card, registry)
+
+
 def test_the_first_signature_is_over_the_card_as_it_is(registry: Registry) -> None:
     generate_signing_key()
     make_agent(versions="1.0", name="ł", description="d")
