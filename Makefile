@@ -6,6 +6,9 @@ RUN := $(VENV)/bin/python
 SETUP := sh tools/setup.sh $(PYTHON) $(VENV)
 MAKEFLAGS += --no-print-directory
 
+# Each of our processes would compile all that it imports, which takes longer than what it then does.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help up test fuzz lint bench
 .SILENT:
 
