@@ -24,7 +24,10 @@ class Acceptance:
 
 @dataclass(slots=True)
 class Creation:
-    """A new task with its first message. Lost if its acceptance exists already."""
+    """A new task with its first message. Lost if its acceptance exists already.
+
+    `parent_id` is the task whose agent delegated it. `deadline_at` is when its first turn has to have ended.
+    """
 
     task_id: str
     agent_id: int
@@ -41,13 +44,16 @@ class Creation:
     done: asyncio.Future[bool]
     push_config: StoredConfig | None = None
     metadata: str | None = None
+    parent_id: str | None = None
+    deadline_at: datetime | None = None
 
 
 @dataclass(slots=True)
 class Change:
     """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
 
-    `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` None keeps what is stored.
+    `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` and `deadline_at` None keep what
+    is stored.
     `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
     won or lost, or None for a write that the database refuses to take. `has_push_configs` is known once it is won.
     """
@@ -66,6 +72,7 @@ class Change:
     lease_until: datetime | None
     done: asyncio.Future[bool]
     request: str | None = None
+    deadline_at: datetime | None = None
     acceptance: Acceptance | None = None
     events: list[Event] = field(default_factory=list)
     messages: list[HistoryEntry] = field(default_factory=list)

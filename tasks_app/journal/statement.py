@@ -24,19 +24,20 @@ _CREATE = """
 creation AS (
     SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::text[],
         %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-        %s::text[])
+        %s::text[], %s::text[], %s::timestamptz[])
     AS i(id, agent_id, owner, context_id, status, created_at, dialect, request, worker, lease_until,
-        message_id, digest, accepted_id, body, search, metadata)
+        message_id, digest, accepted_id, body, search, metadata, parent_id, deadline_at)
 ), fresh AS (
     INSERT INTO tasks_app_receipt (agent_id, owner, message_id, task_id, digest, created_at)
     SELECT agent_id, owner, accepted_id, id, digest, created_at FROM creation WHERE digest IS NOT NULL
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING RETURNING task_id
 ), created AS (
     INSERT INTO tasks_app_task (id, agent_id, owner, context_id, state, status, status_at, created_at, last_seq,
-        message_count, version, attempt, worker, lease_until, dialect, request, metadata,
-        has_push_configs)
-    SELECT id, agent_id, owner, context_id, 1, status, created_at, created_at, 0, 1, 1, 1, worker, lease_until, dialect,
-        request, metadata, {configured}
+        message_count, version, attempt, worker, started_at, lease_until, deadline_at, parent_id, dialect, request,
+        metadata, has_push_configs)
+    SELECT id, agent_id, owner, context_id, 1, status, created_at, created_at, 0, 1, 1, 1, worker,
+        CASE WHEN worker IS NOT NULL THEN created_at END, lease_until, deadline_at, parent_id, dialect, request,
+        metadata, {configured}
     FROM creation WHERE digest IS NULL OR id IN (SELECT task_id FROM fresh)
     RETURNING id
 ), first_message AS (
@@ -47,13 +48,14 @@ creation AS (
 _CHANGE = """
 change AS (
     SELECT * FROM unnest(%s::text[], %s::int[], %s::int[], %s::smallint[], %s::text[], %s::timestamptz[], %s::text[],
-        %s::int[], %s::int[], %s::int[], %s::text[], %s::timestamptz[], %s::text[])
+        %s::int[], %s::int[], %s::int[], %s::text[], %s::timestamptz[], %s::text[], %s::timestamptz[])
     AS i(id, version, attempt, state, status, status_at, metadata, last_seq, message_count, new_attempt, worker,
-        lease_until, request)
+        lease_until, request, deadline_at)
 ), changed AS (
     UPDATE tasks_app_task t SET state = i.state, status = i.status, status_at = i.status_at, metadata = i.metadata,
         last_seq = i.last_seq, message_count = i.message_count, version = t.version + 1, attempt = i.new_attempt,
         worker = i.worker, lease_until = i.lease_until, request = coalesce(i.request, t.request),
+        deadline_at = coalesce(i.deadline_at, t.deadline_at),
         has_push_configs = {configured},
         push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
@@ -204,6 +206,8 @@ def _creation_columns(rows: Sequence[Creation]) -> list[str]:
         text_array(r.message.body for r in rows),
         text_array(r.message.search for r in rows),
         text_array(r.metadata for r in rows),
+        text_array(r.parent_id for r in rows),
+        time_array(r.deadline_at for r in rows),
     ]
 
 
@@ -222,6 +226,7 @@ def _change_columns(rows: Sequence[Change]) -> list[str]:
         text_array(r.worker for r in rows),
         time_array(r.lease_until for r in rows),
         text_array(r.request for r in rows),
+        time_array(r.deadline_at for r in rows),
     ]
 
 

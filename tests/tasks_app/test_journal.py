@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from agents.registry import AgentEntry
@@ -10,7 +12,7 @@ from protocol.states import TaskState
 from tasks_app.journal import Acceptance
 from tasks_app.journal.writer import BATCH_ROWS
 from tests.tasks_app.world import ALICE, World
-from tests.tasks_app.writes import WORKER, Desk, change, creation, entry
+from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry
 
 
 async def transactions(world: World, table: str = "task") -> int:
@@ -68,12 +70,28 @@ async def test_a_creation_is_stored_as_given(world: World, desk: Desk, agent: Ag
             *(new.created_at, None, 0, 1, 1, 1, WORKER, new.lease_until, "JSONRPC/1.0", new.request, None),
         )
     ]
+    run = await world.query("SELECT started_at, deadline_at, parent_id FROM tasks_app_task")
+    assert run == [(new.created_at, None, None)]
     assert await world.query("SELECT task_id, position, message_id, role, body, search FROM tasks_app_message") == [
         (new.task_id, 1, "m-1", 1, new.message.body, "hi")
     ]
     assert await world.query("SELECT agent_id, owner, message_id, task_id, digest FROM tasks_app_receipt") == [
         (agent.id, ALICE, "m-1", new.task_id, "same")
     ]
+
+
+async def test_a_task_may_have_a_parent_and_a_deadline(world: World, desk: Desk, agent: AgentEntry) -> None:
+    """It is queued: nobody has begun. A change keeps the deadline, unless it has one of its own."""
+    due = START + timedelta(hours=1)
+    new = creation(agent.id, parent_id="parent", deadline_at=due, worker=None)
+    assert await desk.submit(new) == [True]
+    columns = "SELECT started_at, deadline_at, parent_id FROM tasks_app_task"
+    assert await world.query(columns) == [(None, due, "parent")]
+    assert await desk.submit(change(new.task_id, 1, worker=None)) == [True]
+    assert await world.query(columns) == [(None, due, "parent")]
+    later = due + timedelta(hours=1)
+    assert await desk.submit(change(new.task_id, 2, worker=None, deadline_at=later)) == [True]
+    assert await world.query(columns) == [(None, later, "parent")]
 
 
 async def test_a_change_is_stored_as_given(world: World, desk: Desk, agent: AgentEntry) -> None:
