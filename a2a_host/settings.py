@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from a2a_host.content_storage import content_storage
 from a2a_host.openapi.settings import REST_FRAMEWORK as REST_FRAMEWORK
 from a2a_host.openapi.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from a2a_host.services.layout import Layout
@@ -100,6 +101,13 @@ OUTBOUND_ALLOW = _outbound_allow()
 KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
 # A process that runs tasks and is silent for so long counts as dead. It is heard five times in that time.
 LEASE_SECONDS = _seconds("LEASE_SECONDS", 15.0)
+# Deleting what is kept no longer: so many tasks at most in one transaction, a pause after each (in seconds), and how
+# often the worker looks for more.
+RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)
+if RETENTION_BATCH < 1:
+    raise ImproperlyConfigured(f"RETENTION_BATCH must be a number of tasks above 0, got {RETENTION_BATCH}")
+RETENTION_PAUSE = _seconds("RETENTION_PAUSE", 0.1)
+RETENTION_SECONDS = _seconds("RETENTION_SECONDS", 300.0)
 
 
 # --- Django --------------------------------------------------------------------------------
@@ -203,6 +211,22 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "home"
+
+# --- big content: parts of messages and artifacts that are kept in files -------------------------
+STORED_PART_BYTES = env.int("STORED_PART_BYTES", default=256 * 1024)
+if STORED_PART_BYTES < 1024:
+    raise ImproperlyConfigured(f"STORED_PART_BYTES must be at least 1024, got {STORED_PART_BYTES}")
+# How long the signed URL of a file is good for.
+FILE_URL_SECONDS = _seconds("FILE_URL_SECONDS", 3600.0)
+STORAGES = {
+    "default": content_storage(
+        env.str("CONTENT_STORAGE", default=""),
+        LAYOUT.parts,
+        env.str("AWS_ACCESS_KEY_ID", default=""),
+        env.str("AWS_SECRET_ACCESS_KEY", default=""),
+    ),
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
 
 # --- Celery: its messages are doorbells, the work and its state are rows ----------------------
 EMBEDDED_BROKER = not env.str("BROKER_URL", default="")

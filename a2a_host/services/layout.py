@@ -74,6 +74,11 @@ class Layout:
         return self.data_dir / "credentials.json"
 
     @property
+    def parts(self) -> Path:
+        """Files of big parts of messages and artifacts."""
+        return self.data_dir / "parts"
+
+    @property
     def beat_schedule(self) -> Path:
         return self.data_dir / "beat" / "schedule"
 
