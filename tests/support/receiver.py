@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,13 +16,15 @@ from tests.support.deployment import HOST, wait_until
 
 @dataclass(slots=True)
 class Delivery:
-    """One request as it came: header names in lower case; `ended` is when it was answered, 0 while it is not."""
+    """One request as it came: header names in lower case; `ended` is when it was answered, 0 while it is not, and
+    `status` what the answer was."""
 
     path: str
     headers: dict[str, str]
     body: bytes
     started: float
     ended: float = 0.0
+    status: int = 0
 
     @property
     def json(self) -> Any:
@@ -48,15 +51,24 @@ class Reply:
     body: bytes = b""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A caller that hangs up is no error of the receiver; anything else is reported."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class Receiver:
-    """Takes POSTs on any path; each path keeps its own deliveries and answers 200 unless `answers` says otherwise."""
+    """Takes POSTs on any path; each path keeps its own deliveries and answers as `answers` says, or as `otherwise`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._deliveries: dict[str, list[Delivery]] = {}
         self.answers: dict[str, Answer] = {}
-        self._server = ThreadingHTTPServer((HOST, 0), self._handler())
-        self._server.daemon_threads = True
+        self.otherwise: Answer = lambda _: 200
+        self._server = _Server((HOST, 0), self._handler())
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, name="receiver", daemon=True)
 
@@ -76,6 +88,11 @@ class Receiver:
         """What came to a path and was answered, in the order of arrival."""
         with self._lock:
             return [d for d in self._deliveries.get(path, ()) if d.ended]
+
+    def requests(self) -> dict[str, list[Delivery]]:
+        """What came to each path, answered or not, in the order of arrival."""
+        with self._lock:
+            return {path: list(kept) for path, kept in self._deliveries.items()}
 
     def arrived(self, path: str) -> int:
         """How many requests came to a path, answered or not."""
@@ -126,6 +143,8 @@ class Receiver:
             kept = self._deliveries.setdefault(delivery.path, [])
             number = len(kept)
             kept.append(delivery)
-        answer = self.answers.get(delivery.path, lambda _: 200)(number)
+        answer = self.answers.get(delivery.path, self.otherwise)(number)
+        reply = answer if isinstance(answer, Reply) else Reply(answer)
+        delivery.status = reply.status
         delivery.ended = time.monotonic()
-        return answer if isinstance(answer, Reply) else Reply(answer)
+        return reply

@@ -1,0 +1,233 @@
+"""Compares what clients were told with what is stored and with what webhooks got, and counts what does not fit.
+
+Pure: it sees the books of the three parties and nothing else, so that a test can doctor them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tests.chaos.books import MESSAGE, TERMINAL, WAITING, Arrival, Arrivals, Books, Counter, Item, Leg, Stored, Stream
+from tests.chaos.views import View, views
+
+
+@dataclass(slots=True)
+class Check:
+    """One line of the table: how many were looked at, and what was wrong with whom."""
+
+    looked_at: int = 0
+    found: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Audit:
+    """The findings by the name of the check, and webhook requests that came again, which at-least-once allows."""
+
+    checks: dict[str, Check] = field(default_factory=dict)
+    repeats: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not any(check.found for check in self.checks.values())
+
+
+class Evidence:
+    """The books of a run, and the tasks' logs played back."""
+
+    def __init__(self, books: Books, stored: Stored, arrivals: Arrivals) -> None:
+        self.books = books
+        self.stored = stored
+        self.arrivals = arrivals
+        self.views = {task.id: views(task) for task in stored.tasks.values()}
+        self.makes = {ack.task_id: ack.makes for ack in books.acks if ack.makes is not None}
+
+
+Finder = Callable[[Evidence], Iterator[str | None]]
+"""Yields for each thing that it looks at what is wrong with it, None if nothing."""
+
+
+def audit(books: Books, stored: Stored, arrivals: Arrivals) -> Audit:
+    """All checks."""
+    evidence = Evidence(books, stored, arrivals)
+    result = Audit()
+    for name, finder in CHECKS.items():
+        check = result.checks[name] = Check()
+        for finding in finder(evidence):
+            check.looked_at += 1
+            if finding is not None:
+                check.found.append(finding)
+    result.repeats = sum(_repeats(came) for came in arrivals.values())
+    return result
+
+
+def _lost(evidence: Evidence) -> Iterator[str | None]:
+    for ack in evidence.books.acks:
+        tasks = evidence.stored.messages.get(ack.message_id, [])
+        if not tasks:
+            yield f"message {ack.message_id} to {ack.agent} was acknowledged and is not stored"
+        elif ack.task_id and ack.task_id not in evidence.stored.tasks:
+            yield f"task {ack.task_id} of {ack.agent} was acknowledged and is not stored"
+        else:
+            yield None
+
+
+def _made_twice(evidence: Evidence) -> Iterator[str | None]:
+    told: dict[str, set[str]] = {}
+    for ack in evidence.books.acks:
+        told.setdefault(ack.message_id, set()).add(ack.task_id)
+    for message_id, tasks in told.items():
+        stored = evidence.stored.messages.get(message_id, [])
+        if len(tasks) > 1 or len(stored) > 1:
+            yield f"message {message_id} has the tasks {sorted(tasks)} in replies, {stored} in the database"
+        elif stored and "" not in tasks and set(stored) != tasks:
+            yield f"message {message_id} was acknowledged for {sorted(tasks)} and is stored for {stored}"
+        else:
+            yield None
+
+
+def _told_otherwise(evidence: Evidence) -> Iterator[str | None]:
+    for task_id, state in evidence.books.ends:
+        task = evidence.stored.tasks.get(task_id)
+        stored = task.state if task else "missing"
+        yield None if stored == state else f"task {task_id} was told to be {state} and is {stored}"
+
+
+def _read_otherwise(evidence: Evidence) -> Iterator[str | None]:
+    for task_id, item in evidence.books.reads:
+        told = evidence.views.get(task_id, [View()])[-1]
+        yield None if told.shows(item) else f"task {task_id} is read as {item}, its log says {told}"
+
+
+def _ends(evidence: Evidence) -> Iterator[str | None]:
+    for task in evidence.stored.tasks.values():
+        ends = [(seq, item.state) for seq, item in task.log if item.kind == "status" and item.state in TERMINAL]
+        wanted = int(task.state in TERMINAL)
+        if len(ends) != wanted or (ends and ends[0] != (task.last_seq, task.state)):
+            yield f"task {task.id} is {task.state} at {task.last_seq}, its log has the ends {ends}"
+        else:
+            yield None
+
+
+def _unfinished(evidence: Evidence) -> Iterator[str | None]:
+    for task in evidence.stored.tasks.values():
+        settled = task.state in TERMINAL | WAITING | {MESSAGE}
+        yield None if settled else f"task {task.id} of {task.agent} is still {task.state}"
+
+
+def _holes(evidence: Evidence) -> Iterator[str | None]:
+    for task in evidence.stored.tasks.values():
+        seqs = [seq for seq, _ in task.log]
+        whole = seqs == list(range(1, task.last_seq + 1))
+        yield None if whole else f"the log of task {task.id} has the seqs {seqs}, its row says {task.last_seq}"
+
+
+def _stream_gaps(evidence: Evidence) -> Iterator[str | None]:
+    for stream in evidence.books.streams:
+        for leg in stream.legs:
+            yield _leg(evidence, stream, leg)
+
+
+def _leg(evidence: Evidence, stream: Stream, leg: Leg) -> str | None:
+    known = evidence.views.get(stream.task_id)
+    if known is None or not leg.heard:
+        return None if known else f"a stream of task {stream.task_id}, which is not stored"
+    first = leg.heard[0]
+    starts = [first.seq] if first.seq is not None else [seq for seq, view in enumerate(known) if view.shows(first.item)]
+    if leg.after is not None and first.seq is not None and first.seq != leg.after:
+        return f"a {leg.binding} stream of {stream.task_id} resumed after {leg.after} begins at {first.seq}"
+    log = dict(evidence.stored.tasks[stream.task_id].log)
+    for start in starts:
+        wanted = [(start + n, log.get(start + n)) for n in range(1, len(leg.heard))]
+        heard = [(h.seq if h.seq is not None else start + n, h.item) for n, h in enumerate(leg.heard[1:], start=1)]
+        if start < len(known) and known[start].shows(first.item) and heard == wanted:
+            return None
+    told = [(h.seq, h.item.kind, h.item.state or h.item.texts) for h in leg.heard]
+    return f"a {leg.binding} stream of {stream.task_id} does not follow its log: {told}"
+
+
+def _endless(evidence: Evidence) -> Iterator[str | None]:
+    for stream in evidence.books.streams:
+        yield None if stream.ended else f"a stream of {stream.task_id} never told of an end"
+
+
+def _webhooks(evidence: Evidence) -> Iterator[tuple[str, list[Item], list[Arrival]]]:
+    """(whose, what it has to be told, what came) of each webhook of a task that is stored."""
+    for path, message_id in evidence.books.hooks.items():
+        for task_id in evidence.stored.messages.get(message_id, []):
+            if (task := evidence.stored.tasks.get(task_id)) is not None:
+                yield f"the webhook of task {task_id}", [i for _, i in task.log], evidence.arrivals.get(path, [])
+
+
+def _webhooks_missing(evidence: Evidence) -> Iterator[str | None]:
+    for whose, wanted, came in _webhooks(evidence):
+        taken = {arrival.item for arrival in came if arrival.taken}
+        missing = [item for item in wanted if item not in taken]
+        yield f"{whose} was never told of {missing}" if missing else None
+
+
+def _webhooks_disordered(evidence: Evidence) -> Iterator[str | None]:
+    """An event may come again before the next one does; it never comes before an earlier one, nor after a later one."""
+    for whose, wanted, came in _webhooks(evidence):
+        places = {item: place for place, item in enumerate(wanted)}
+        order = [places.get(arrival.item, -1) for arrival in came]
+        taken, wrong = -1, False
+        for place, arrival in zip(order, came, strict=True):
+            wrong = wrong or place not in (taken, taken + 1) or place < 0
+            taken = max(taken, place) if arrival.taken else taken
+        yield f"{whose} was told in the order {order}" if wrong else None
+
+
+def _waiting_webhooks(evidence: Evidence) -> Iterator[str | None]:
+    waiting = set(evidence.stored.waiting_webhooks)
+    for task_id in evidence.stored.tasks:
+        yield f"events of task {task_id} still wait for its webhook" if task_id in waiting else None
+
+
+def _repeats(came: list[Arrival]) -> int:
+    taken = [arrival.item for arrival in came if arrival.taken]
+    return len(taken) - len(set(taken))
+
+
+def _artifacts(evidence: Evidence) -> Iterator[str | None]:
+    for task_id, makes in evidence.makes.items():
+        if (task := evidence.stored.tasks.get(task_id)) is None or makes is None:
+            continue
+        texts = evidence.views[task_id][-1].texts
+        wanted = makes if task.state == "COMPLETED" else makes[: len(texts)]
+        yield None if texts == wanted else f"the {task.state} task {task_id} has {texts} instead of {wanted}"
+
+
+def _counters(evidence: Evidence) -> Iterator[str | None]:
+    counted, counters = evidence.stored.counted, evidence.stored.counters
+    for key in sorted(counted.keys() | counters.keys()):
+        there, said = _of(counted, key), _of(counters, key)
+        yield None if there == said else f"{'/'.join(key)}: the counter says {said}, there are {there}"
+
+
+def _of(counts: Counter, key: tuple[str, str, str]) -> int:
+    return counts.get(key, 0)
+
+
+def _unexpected(evidence: Evidence) -> Iterator[str | None]:
+    yield from evidence.books.unexpected
+
+
+CHECKS: dict[str, Finder] = {
+    "acknowledged and lost": _lost,
+    "repeated sends that made a second task": _made_twice,
+    "ends that were told and are not so": _told_otherwise,
+    "tasks that are read otherwise than their log": _read_otherwise,
+    "tasks without exactly one end in their log": _ends,
+    "tasks neither ended nor waiting for somebody": _unfinished,
+    "logs with gaps or repeats": _holes,
+    "streams with gaps or repeats": _stream_gaps,
+    "streams that never told of an end": _endless,
+    "webhooks with missing events": _webhooks_missing,
+    "webhooks out of order": _webhooks_disordered,
+    "webhooks that still wait": _waiting_webhooks,
+    "artifacts with doubled or missing chunks": _artifacts,
+    "counters that are not exact": _counters,
+    "replies that nobody expects": _unexpected,
+}
