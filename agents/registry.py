@@ -80,8 +80,13 @@ class Registry:
         return self._snapshot.root
 
     @property
+    def signer(self) -> Signer | None:
+        """The active key of the host."""
+        return self._snapshot.signer
+
+    @property
     def key_set(self) -> bytes:
-        """The JWK Set of the keys that sign cards, or did."""
+        """The JWK Set of the keys that sign, or did."""
         return self._snapshot.key_set
 
     async def load(self) -> None:

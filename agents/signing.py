@@ -1,4 +1,4 @@
-"""Key pairs that sign cards, and JSON Web Signatures with them (RFC 7515, detached as §8.4.2 says).
+"""Key pairs that sign cards and notifications, and JSON Web Signatures with them (RFC 7515, detached as §8.4.2 says).
 
 ES256 signs as RFC 6979 says, without a random number: the same card has the same signature, and so the same ETag, in
 every process.
@@ -40,6 +40,12 @@ class Signer:
         """The signer of a key that is not retired. Raises EncryptionError when its private half cannot be read."""
         key = serialization.load_pem_private_key(decrypt(row.private_key).encode(), password=None)
         return cls(row.kid, row.algorithm, _signing(key))
+
+    def token(self, claims: bytes) -> str:
+        """A JSON Web Token (RFC 7519) of claims, given as JSON."""
+        header = {"alg": self.algorithm, "kid": self.kid, "typ": "JWT"}
+        signed = f"{_base64url(msgspec.json.encode(header))}.{_base64url(claims)}"
+        return f"{signed}.{_base64url(self._sign(signed.encode()))}"
 
     def sign(self, payloads: Iterable[bytes], jwks_url: str) -> list[dict[str, str]]:
         """An AgentCardSignature (§4.4.7) of each payload, as its JSON."""

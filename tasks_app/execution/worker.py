@@ -42,7 +42,8 @@ class WorkerLoop:
 
     async def _start(self) -> None:
         host = await get_host("worker")
-        self._delivery = Delivery(host.store, host.outbound)
+        self._delivery = Delivery(host.store, host.outbound, lambda: host.registry.signer)
+        self._delivery.start()
 
     def stop(self) -> None:
         """Stop deliveries and the host, then the loop."""
@@ -76,13 +77,10 @@ class WorkerLoop:
             logger.exception("Webhooks of %d tasks have to wait for the sweep", len(task_ids))
 
     def sweep(self) -> int:
-        """Look for abandoned tasks and for webhooks that wait, once. Returns how many tasks were looked at."""
+        """Look for abandoned tasks, once. Returns how many were looked at."""
 
         async def look() -> int:
-            found = await sweep(await get_host())
-            if self._delivery is not None:
-                await self._delivery.sweep()
-            return found
+            return await sweep(await get_host())
 
         found: int = self.call(look()).result(_START_SECONDS)
         return found

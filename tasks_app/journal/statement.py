@@ -13,7 +13,7 @@ from itertools import chain, combinations, count
 
 from tasks_app.arrays import plain_array, text_array, time_array
 from tasks_app.journal.changes import Acceptance, Change, Creation
-from tasks_app.push.config import REPLACE, StoredConfig
+from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
 
 CHANNEL = "a2a_events"
 PUSH_MARK = "+"
@@ -59,7 +59,7 @@ change AS (
         has_push_configs = {configured},
         push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
-    FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt
+    FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt{room}
     RETURNING t.id, t.has_push_configs
 ), logged AS (
     INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt,
@@ -101,7 +101,7 @@ won AS (
 ), configured AS (
     INSERT INTO tasks_app_pushconfig AS p (task_id, config_id, url, token, scheme, credentials, version, created_at,
         cursor, last_seq)
-    SELECT k.*, k.cursor FROM config k JOIN won ON won.id = k.task_id
+    SELECT k.*, k.cursor FROM config k JOIN won ON won.id = k.task_id ORDER BY k.task_id, k.config_id
     ON CONFLICT (task_id, config_id) DO UPDATE SET {REPLACE}
 )"""
 
@@ -120,12 +120,16 @@ _CONFIGURED = {
     "create": "id IN (SELECT task_id FROM config)",
     "change": "(t.has_push_configs OR t.id IN (SELECT task_id FROM config))",
 }
+# A change with a config is lost when the task has too many: who writes it reads again, and refuses.
+_ROOM = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
+        AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))"""
 _WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 
 def _statement(parts: Sequence[str]) -> str:
     flags = _CONFIGURED if "config" in parts else _AS_BEFORE
-    texts = [_PARTS[part].format(configured=flags.get(part)) for part in parts]
+    room = _ROOM if "config" in parts else ""
+    texts = [_PARTS[part].format(configured=flags.get(part), room=room) for part in parts]
     if "config" in parts:
         texts.append(_CONFIGURE)
     rows = [*(_WON[part] for part in parts if part in _WON), "SELECT NULL FROM told"]

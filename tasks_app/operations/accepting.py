@@ -92,7 +92,8 @@ async def _take_push_config(call: Call, request: SendMessageRequest) -> TaskPush
     if not call.entry.push_notifications:
         raise PushNotificationNotSupportedError
     config = request.configuration.task_push_notification_config
-    await check_config(config, call.host.outbound, "configuration.taskPushNotificationConfig.")
+    signer = call.host.registry.signer
+    await check_config(config, call.host.outbound, signer, "configuration.taskPushNotificationConfig.")
     request.configuration.task_push_notification_config = UNSET
     return config
 

@@ -22,11 +22,12 @@ from protocol.requests import (
 )
 from tasks_app.operations.call import Call
 from tasks_app.push import configs
-from tasks_app.push.config import StoredConfig, check_config, sealed
+from tasks_app.push.config import CONFIGS_MAX, StoredConfig, check_config, sealed
 
 PAGE_SIZE = PAGE_SIZE_MAX = 100
 
 _SALT = "a2a.ListTaskPushNotificationConfigs"
+_TOO_MANY = f"The task has {CONFIGS_MAX} push notification configs already."
 
 
 @dataclass(slots=True)
@@ -51,10 +52,10 @@ async def create_push_config(call: Call, request: CreateTaskPushNotificationConf
     a task with too many configs; then nothing was stored.
     """
     record = await call.load_task(request.task_id)
-    await check_config(request, call.host.outbound)
+    await check_config(request, call.host.outbound, call.host.registry.signer)
     config = sealed(request, record.id, call.dialect, record.last_seq)
-    await check_room(call, config)
-    await configs.save(call.host.store, config)
+    if not await configs.save(call.host.store, config):
+        raise UnsupportedOperationError(_TOO_MANY)
     call.host.doorbell.ring_for_push(record.id)
     return config
 
@@ -62,7 +63,7 @@ async def create_push_config(call: Call, request: CreateTaskPushNotificationConf
 async def check_room(call: Call, config: StoredConfig) -> None:
     """Raises UnsupportedOperationError for a task with too many configs."""
     if not await configs.has_room(call.host.store, config.task_id, config.config_id):
-        raise UnsupportedOperationError(f"The task has {configs.CONFIGS_MAX} push notification configs already.")
+        raise UnsupportedOperationError(_TOO_MANY)
 
 
 async def get_push_config(call: Call, request: GetTaskPushNotificationConfigRequest) -> StoredConfig:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tasks_app import models
-from tasks_app.push.configs import CONFIGS_MAX
+from tasks_app.push.config import CONFIGS_MAX
 
 
 @dataclass(slots=True)

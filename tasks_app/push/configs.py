@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
-from tasks_app.push.config import REPLACE, StoredConfig
+from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
 from tasks_app.store import Store
-
-CONFIGS_MAX = 50
-"""Of one task: each of its events is a request to every one of them."""
 
 _COLUMNS = "task_id, config_id, url, token, scheme, credentials, version, created_at, cursor"
 
 # The task's row first: whoever writes it waits, and then sees that it has configs. A new config begins after the
-# events that are stored by then. One that replaces another may have something to deliver: somebody has to look.
+# events that are stored by then. One that replaces another may have something to deliver: somebody has to look. Of
+# those that come at the same time, each counts what the one before it has stored (migration 0006).
 _SAVE = f"""WITH task AS (
-        UPDATE tasks_app_task SET has_push_configs = true, push_due_at = now() WHERE id = %s RETURNING last_seq)
+        UPDATE tasks_app_task SET has_push_configs = true, push_due_at = now()
+        WHERE id = %s AND tasks_app_push_room(id, %s, {CONFIGS_MAX}) RETURNING last_seq)
     INSERT INTO tasks_app_pushconfig AS p (task_id, config_id, url, token, scheme, credentials, version, created_at,
         cursor, last_seq)
     SELECT %s, %s, %s, %s, %s, %s, %s, %s, last_seq, last_seq FROM task
@@ -26,12 +25,12 @@ _SAVE = f"""WITH task AS (
 _FIND = f"SELECT {_COLUMNS} FROM tasks_app_pushconfig WHERE task_id = %s AND config_id = %s"
 _PAGE = f"SELECT {_COLUMNS} FROM tasks_app_pushconfig WHERE task_id = %s AND config_id > %s ORDER BY config_id LIMIT %s"
 _DELETE = "DELETE FROM tasks_app_pushconfig WHERE task_id = %s AND config_id = %s RETURNING config_id"
-_OTHERS = "SELECT count(*) FROM tasks_app_pushconfig WHERE task_id = %s AND config_id <> %s"
+_ROOM = f"SELECT tasks_app_push_room(%s, %s, {CONFIGS_MAX})"
 
 
-async def save(store: Store, config: StoredConfig) -> None:
-    """Store a config, in the place of one with the same id."""
-    await store.query(_SAVE, [config.task_id, *astuple(config)[:-1]])
+async def save(store: Store, config: StoredConfig) -> bool:
+    """Store a config, in the place of one with the same id. False if the task has too many already."""
+    return bool(await store.query(_SAVE, [config.task_id, config.config_id, *astuple(config)[:-1]]))
 
 
 async def find(store: Store, task_id: str, config_id: str) -> StoredConfig | None:
@@ -52,5 +51,4 @@ async def delete(store: Store, task_id: str, config_id: str) -> None:
 
 async def has_room(store: Store, task_id: str, config_id: str) -> bool:
     """Whether a task may have a config with this id beside its others."""
-    rows = await store.query(_OTHERS, [task_id, config_id])
-    return bool(rows[0][0] < CONFIGS_MAX)
+    return bool((await store.query(_ROOM, [task_id, config_id]))[0][0])

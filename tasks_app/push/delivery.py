@@ -7,102 +7,159 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from agents.outbound.client import OutboundClient
-from agents.outbound.rules import OutboundError, OutboundRules
-from agents.secrets import EncryptionError, decrypt
+from agents.outbound.rules import OutboundRules
+from agents.signing import Signer
 from protocol.errors import UnavailableError
-from tasks_app.push.notifications import Notification, next_notifications
-from tasks_app.push.queue import Claim, PushQueue
+from protocol.timestamps import now
+from tasks_app.push.notifications import Notification
+from tasks_app.push.outcomes import Outcomes
+from tasks_app.push.places import NoPlaceError
+from tasks_app.push.posting import Errand, Poster
+from tasks_app.push.queue import AGAIN, EVENT, TEST, Claim, Next, Outcome, PushQueue, Room
+from tasks_app.push.reading import Notifications
 from tasks_app.store import Store
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 500
-"""Configs that a worker delivers to at the same time."""
+AT_ONCE, FAILING_AT_ONCE = 2000, 300
+"""Configs that a worker holds at the same time, and how many of them may have failed last time."""
+_LOOK_SECONDS = 1.0  # what was rung for is there at once; this is for retries and lost bells
 _UNHEARD = timedelta(seconds=2)  # after which nobody is going to come for the events of a task
+_NO_PLACE = timedelta(seconds=5)
+_BUSY_SECONDS, _BUSY_TRIES = 0.02, 5  # while somebody else writes a task's row
+
+
+def _no_key() -> Signer | None:
+    return None
+
+
+def _database_time() -> datetime | None:
+    return None
 
 
 class Delivery:
-    """The deliveries of one process and event loop."""
+    """The deliveries of one process and event loop.
 
-    def __init__(self, store: Store, rules: OutboundRules) -> None:
-        self._store = store
-        self._queue = PushQueue(store)
-        self._client = OutboundClient(rules)
-        self._running: set[asyncio.Task[None]] = set()
+    `signer` gives the key of the host that signs JWTs; `clock` says the time for tests, None for the database's.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rules: OutboundRules,
+        signer: Callable[[], Signer | None] = _no_key,
+        clock: Callable[[], datetime | None] = _database_time,
+    ) -> None:
+        self._queue = PushQueue(store, clock)
+        self._outcomes = Outcomes(self._queue)
+        self._notifications = Notifications(store)
+        self._poster = Poster(rules, signer, clock)
+        self._running: dict[asyncio.Task[None], Claim] = {}
+        self._placeless: list[Claim] = []
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look from now on for what nobody rings for."""
+        self._looking = asyncio.create_task(self._look(), name="look for webhooks")
 
     async def deliver(self, task_ids: Sequence[str]) -> None:
         """Begin to deliver what waits for the configs of some tasks, unless somebody does already."""
-        free = AT_ONCE - len(self._running)
-        for claim in await self._queue.take(task_ids, free) if free > 0 else ():
-            running = asyncio.create_task(self._run(claim), name=f"push {claim.task_id}")
-            self._running.add(running)
-            running.add_done_callback(self._running.discard)
+        for _ in range(_BUSY_TRIES):
+            room = self._room()
+            if not task_ids or not room.healthy:
+                return
+            claims, task_ids = await self._queue.take(task_ids, room)
+            for claim in claims:
+                running = asyncio.create_task(self._run(claim), name=f"push {claim.name}")
+                self._running[running] = claim
+                running.add_done_callback(self._running.pop)
+            if task_ids:
+                await asyncio.sleep(_BUSY_SECONDS)
 
     async def sweep(self) -> None:
         """Deliver what nobody rang for, what is to be tried again, and what a dead process left."""
-        free = AT_ONCE - len(self._running)
-        task_ids = await self._queue.waiting(free, _UNHEARD) if free > 0 else []
-        if task_ids:
-            await self.deliver(task_ids)
+        room = self._room()
+        if room.healthy:
+            await self.deliver(await self._queue.waiting(room, _UNHEARD))
 
     async def stop(self) -> None:
         """Break off what runs, for the next process to take up, and close the connections."""
-        for running in self._running:
+        if self._looking is not None:
+            self._looking.cancel()
+        held = dict(self._running)
+        for running in held:
             running.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        await self._client.aclose()
+        await asyncio.gather(*held, return_exceptions=True)
+        with suppress(UnavailableError):  # then the leases run out
+            await self._outcomes.stop()
+            await self._queue.release([*held.values(), *self._placeless])
+        await self._poster.aclose()
+
+    def _room(self) -> Room:
+        failing = sum(claim.attempts > 0 for claim in self._running.values())
+        healthy = max(0, AT_ONCE - len(self._running))
+        return Room(healthy, max(0, min(healthy, FAILING_AT_ONCE - failing)))
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                placeless, self._placeless = self._placeless, []
+                await self._queue.release(placeless, _NO_PLACE)
+                await self.sweep()
+            except UnavailableError as error:
+                logger.warning("Webhooks wait for the database: %s", error.message)
+            except Exception:
+                logger.exception("Webhooks could not be looked for; that is tried again")
 
     async def _run(self, claim: Claim) -> None:
         try:
-            await self._deliver(claim)
-        except asyncio.CancelledError:
-            await self._queue.release(claim)
-            raise
+            await self._serve(claim)
+        except NoPlaceError:
+            self._placeless.append(claim)
         except UnavailableError as error:
-            logger.warning("The webhook %s of task %s waits: %s", claim.config_id, claim.task_id, error.message)
+            logger.warning("The webhook %s waits: %s", claim.name, error.message)
         except Exception:
-            logger.exception("The webhook %s of task %s could not be called", claim.config_id, claim.task_id)
+            logger.exception("The webhook %s could not be called", claim.name)
             with suppress(UnavailableError):  # then the lease runs out
-                await self._queue.failed(claim, "the host failed")
+                await self._outcomes.store(
+                    _unsent(claim, EVENT, claim.cursor + 1, claim.attempts + 1, "the host failed")
+                )
 
-    async def _deliver(self, claim: Claim) -> None:
+    async def _serve(self, claim: Claim) -> None:
         """Post until the receiver has everything, refuses something, or somebody else delivers."""
-        cursor = claim.cursor
-        while notifications := await next_notifications(self._store, claim, cursor):
-            for notification in notifications:
-                error = await self._post(claim, notification)
-                if error is not None:
-                    await self._queue.failed(claim, error)
+        left: Next | None = Next(claim.wanted, claim.resend)
+        cursor, attempts = claim.cursor, claim.attempts
+        found: list[Notification] = []
+        while left is not None:
+            if left.resend:
+                left = await self._again(claim, left.resend[0])
+            elif cursor < left.wanted:
+                found = found or list(await self._notifications.after(claim, cursor))
+                if not found:
+                    await self._outcomes.store(_unsent(claim, EVENT, cursor + 1, attempts + 1, "the events are gone"))
                     return
-                cursor = notification.seq
-                wanted = await self._queue.delivered(claim, cursor)
-                if wanted is None or wanted <= cursor:
+                outcome = await self._poster.post(Errand(claim, EVENT, attempts + 1, found.pop(0)))
+                left = await self._outcomes.store(outcome)
+                if outcome.error:
                     return
-        await self._queue.failed(claim, "the events are gone")
+                cursor, attempts = outcome.seq, 0
+            else:
+                return
 
-    async def _post(self, claim: Claim, notification: Notification) -> str | None:
-        """Send one event. Returns why it was not taken, None if it was."""
-        try:
-            headers = [("Content-Type", notification.content_type), *_secrets(claim)]
-            reply = await self._client.post(claim.url, notification.body, headers)
-        except OutboundError as error:
-            return str(error)
-        except EncryptionError as error:
-            logger.error("The webhook %s of task %s: %s", claim.config_id, claim.task_id, error)
-            return "the stored credentials cannot be decrypted"
-        return None if reply.accepted else f"HTTP {reply.status}"
+    async def _again(self, claim: Claim, seq: int) -> Next | None:
+        """Send what a person asked for, once, whatever comes of it."""
+        kind = AGAIN if seq else TEST
+        notification = await self._notifications.again(claim, seq)
+        if notification is None:
+            return await self._outcomes.store(_unsent(claim, kind, seq, 1, "the event is gone"))
+        return await self._outcomes.store(await self._poster.post(Errand(claim, kind, 1, notification)))
 
 
-def _secrets(claim: Claim) -> list[tuple[str, str]]:
-    """The headers by which the receiver knows the host. A scheme without credentials says nothing."""
-    headers = []
-    if claim.token:
-        headers.append(("X-A2A-Notification-Token", decrypt(claim.token)))
-    if claim.scheme and claim.credentials:
-        headers.append(("Authorization", f"{claim.scheme} {decrypt(claim.credentials)}"))
-    return headers
+def _unsent(claim: Claim, kind: int, seq: int, attempt: int, error: str) -> Outcome:
+    """For the ledger: there was nothing to send, or the host could not."""
+    return Outcome(claim, kind, seq, attempt, now(), 0, None, error, "")

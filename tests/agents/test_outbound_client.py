@@ -50,7 +50,7 @@ async def strict_client() -> AsyncIterator[OutboundClient]:
 
 async def test_posts_what_it_is_given(client: OutboundClient, receiver: Receiver) -> None:
     receiver.answers["/given?a=b"] = lambda _: Reply(201, body=b"thanks")
-    reply = await client.post(receiver.url("/given?a=b"), b"{}", [("Content-Type", "text/x"), ("X-Y", "z")])
+    reply = await client.request("POST", receiver.url("/given?a=b"), [("Content-Type", "text/x"), ("X-Y", "z")], b"{}")
     assert (reply.status, reply.body, reply.accepted) == (201, b"thanks", True)
     (delivery,) = receiver.deliveries("/given?a=b")
     assert delivery.body == b"{}"
@@ -67,7 +67,7 @@ async def test_posts_what_it_is_given(client: OutboundClient, receiver: Receiver
 async def test_redirects_are_replies_like_others(client: OutboundClient, receiver: Receiver) -> None:
     for status in (301, 302, 303, 307, 308):
         receiver.answers["/moved"] = lambda _, status=status: Reply(status, {"location": receiver.url("/elsewhere")})  # type: ignore[misc]
-        reply = await client.post(receiver.url("/moved"), b"{}", [("Authorization", "Bearer s3")])
+        reply = await client.request("POST", receiver.url("/moved"), [("Authorization", "Bearer s3")], b"{}")
         assert (reply.status, reply.accepted) == (status, False)
     assert receiver.deliveries("/elsewhere") == []
 
@@ -75,7 +75,7 @@ async def test_redirects_are_replies_like_others(client: OutboundClient, receive
 async def test_no_socket_is_opened_to_a_forbidden_address(strict_client: OutboundClient, receiver: Receiver) -> None:
     for host in ("127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"):
         with pytest.raises(ForbiddenUrlError):
-            await strict_client.post(f"http://{host}:{receiver.port}/forbidden", b"{}", [])
+            await strict_client.request("POST", f"http://{host}:{receiver.port}/forbidden", [], b"{}")
     assert receiver.deliveries("/forbidden") == []
 
 
@@ -88,7 +88,7 @@ async def test_the_address_that_is_dialled_is_the_one_that_is_checked(
     url = f"http://rebinding.test:{receiver.port}/rebound"
     await OutboundRules([]).check(url)
     with pytest.raises(ForbiddenUrlError):
-        await strict_client.post(url, b"{}", [])
+        await strict_client.request("POST", url, [], b"{}")
     assert receiver.deliveries("/rebound") == []
 
 
@@ -96,7 +96,7 @@ async def test_tries_the_addresses_in_turn(receiver: Receiver, monkeypatch: pyte
     found = [ip_address("::1"), ip_address("127.0.0.1")]
     monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: found)
     client = OutboundClient(OutboundRules(read_allowed(["two.test"])))
-    assert (await client.post(f"http://two.test:{receiver.port}/second", b"{}", [])).status == 200
+    assert (await client.request("POST", f"http://two.test:{receiver.port}/second", [], b"{}")).status == 200
     await client.aclose()
     assert receiver.deliveries("/second")[0].headers["host"] == f"two.test:{receiver.port}"
 
@@ -113,9 +113,9 @@ async def test_tls_asks_for_the_host_by_its_name(monkeypatch: pytest.MonkeyPatch
         thread = threading.Thread(target=answer_twice, args=(server, context))
         thread.start()
         client = OutboundClient(OutboundRules(read_allowed(["127.0.0.1"])))
-        assert (await client.post(f"https://hooks.test:{port}/", b"{}", [])).status == 204
+        assert (await client.request("POST", f"https://hooks.test:{port}/", [], b"{}")).status == 204
         with pytest.raises(OutboundError, match=r"^the connection failed$"):
-            await client.post(f"https://other.test:{port}/", b"{}", [])
+            await client.request("POST", f"https://other.test:{port}/", [], b"{}")
         await client.aclose()
         await asyncio.to_thread(thread.join)
     assert asked == ["hooks.test", "other.test"]
@@ -152,7 +152,7 @@ def answer_twice(server: socket.socket, context: ssl.SSLContext) -> None:
 
 async def test_a_reply_is_read_up_to_its_limit(client: OutboundClient, receiver: Receiver) -> None:
     receiver.answers["/long"] = lambda _: Reply(200, body=b"x" * (outbound.REPLY_BYTES + 1000))
-    reply = await client.post(receiver.url("/long"), b"{}", [])
+    reply = await client.request("POST", receiver.url("/long"), [], b"{}")
     assert reply.body == b"x" * outbound.REPLY_BYTES
 
 
@@ -160,7 +160,7 @@ async def test_who_does_not_answer_is_given_up(client: OutboundClient, monkeypat
     monkeypatch.setattr(outbound, "TOTAL_SECONDS", 0.2)
     refusal = pytest.raises(OutboundError, match=r"^no reply within 0 s$")
     with socket.create_server(("127.0.0.1", 0)) as silent, refusal:
-        await client.post(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", [])
+        await client.request("POST", f"http://127.0.0.1:{silent.getsockname()[1]}/", [], b"{}")
 
 
 async def test_who_is_not_there_or_talks_nonsense_is_an_error(client: OutboundClient) -> None:
@@ -176,7 +176,7 @@ async def test_who_is_not_there_or_talks_nonsense_is_an_error(client: OutboundCl
         thread = threading.Thread(target=babble)
         thread.start()
         with pytest.raises(OutboundError, match=r"^the connection broke before a valid reply$"):
-            await client.post(f"http://127.0.0.1:{port}/", b"{}", [])
+            await client.request("POST", f"http://127.0.0.1:{port}/", [], b"{}")
         thread.join()
     with pytest.raises(OutboundError, match=r"^the connection failed$"):
-        await client.post(f"http://127.0.0.1:{port}/", b"{}", [])
+        await client.request("POST", f"http://127.0.0.1:{port}/", [], b"{}")
