@@ -3,74 +3,30 @@
 A topic stands for one task that somebody in this process follows. It keeps the newest events in memory once, however
 many streams follow; a stream keeps only a cursor. Events come from the journal of this process right after their
 commit, or from the log when another process notified; a stream that fell behind the topic's memory reads the log
-itself, so a slow reader costs nobody else anything.
+itself, so a slow reader costs nobody else anything. What all topics keep together has a limit too, in bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from itertools import islice
 
 from protocol.errors import UnavailableError
 from tasks_app.interest import Interest
 from tasks_app.record import Event
-from tasks_app.store import Store
+from tasks_app.store import Page, Store
+from tasks_app.topic import PAGE, Topic
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED = 256  # events a topic keeps
-_PAGE = 256  # events a slow stream reads at a time
+_REMEMBERED_SIZE = 16 * 1024 * 1024  # characters of their bodies that all topics keep together
+_NEWS = Page(events=256, size=64 * 1024)  # what is read at a time of one of many tasks
+_TASKS_AT_A_TIME = 256
 _SAFETY_NET_SECONDS = 5.0  # a lost notification delays a stream by at most this
 _WATCH_SECONDS = 0.25
-
-
-class Topic:
-    """The newest events of one task and the streams that wait for more."""
-
-    __slots__ = ("announced", "events", "followers", "last_seq", "task_id", "waiters")
-
-    def __init__(self, task_id: str) -> None:
-        self.task_id = task_id
-        self.last_seq = -1  # unknown until a follower has read the task
-        self.announced = -1  # how far the log goes by notifications of others
-        self.events: deque[Event] = deque(maxlen=_REMEMBERED)
-        self.waiters: set[asyncio.Future[None]] = set()
-        self.followers = 0
-
-    def publish(self, events: Iterable[Event]) -> None:
-        """Take in events and wake everybody. Events that are known already are passed over."""
-        news = [e for e in events if e.seq > self.last_seq]
-        if not news:
-            return
-        if self.events and news[0].seq != self.events[-1].seq + 1:
-            self.events.clear()  # a gap: those behind it read the log
-        self.events.extend(news)
-        self.last_seq = news[-1].seq
-        self.wake()
-
-    def reach(self, seq: int) -> None:
-        """The log goes to `seq`, as somebody has read: who is behind and hears of nothing reads the log."""
-        if seq > self.last_seq:
-            self.events.clear()
-            self.last_seq = seq
-            self.wake()
-
-    def wake(self) -> None:
-        """Let everybody look again."""
-        waiters, self.waiters = self.waiters, set()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def after(self, cursor: int) -> list[Event] | None:
-        """Events beyond `cursor` from memory, or None if memory does not reach back that far."""
-        if cursor >= self.last_seq:
-            return []
-        if not self.events or self.events[0].seq > cursor + 1:
-            return None
-        return [e for e in self.events if e.seq > cursor]
 
 
 class Follower:
@@ -97,9 +53,14 @@ class Follower:
         self._hub.leave(self._topic)
 
     @property
-    def ended(self) -> bool:
+    def stopping(self) -> bool:
         """Whether the host stops: there will be no more events here, elsewhere there may."""
         return self._hub.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will be no more events here: the host stops, or the task was deleted."""
+        return self._hub.ended or self._topic.gone
 
     def begin(self, cursor: int, known: int = 0) -> None:
         """Start after `cursor`. The caller read the task after the follower was opened, and its log went to `cursor`
@@ -127,9 +88,18 @@ class Follower:
                 topic.waiters.discard(waiter)
         events = topic.after(self.cursor)
         if events is None:
-            events = await self._hub.read_log(topic.task_id, self.cursor)
+            events = await self._read_log()
         if events:
             self.cursor = events[-1].seq
+        return events
+
+    async def _read_log(self) -> list[Event]:
+        """What is beyond the topic's memory. A host that stops leaves that to the next one."""
+        if self.ended:
+            return []
+        events = await self._hub.read_log(self._topic.task_id, self.cursor)
+        if not events:  # It was there when somebody read the task.
+            self._topic.gone = True
         return events
 
 
@@ -150,6 +120,10 @@ class Hub:
         self._refreshing: asyncio.Task[None] | None = None
         self._safety_net: asyncio.Task[None] | None = None
         self._watchers: set[Watch] = set()
+        self._published = 0  # characters of bodies, since the last look at how many are remembered
+        self._waits = 0
+        self._nobody_waits = asyncio.Event()
+        self._nobody_waits.set()
         self._interest = Interest(store, origin, self._look)
 
     async def start(self) -> None:
@@ -161,6 +135,24 @@ class Hub:
         self.ended = True
         for topic in self._topics.values():
             topic.wake()
+        for watch in self._watchers:
+            watch.changed.set()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside, a caller waits for the end of a task: a host that stops gives it a moment."""
+        self._waits += 1
+        self._nobody_waits.clear()
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits:
+                self._nobody_waits.set()
+
+    async def nobody_waits(self) -> None:
+        """Return when no caller waits for the end of a task that runs elsewhere."""
+        await self._nobody_waits.wait()
 
     async def stop(self) -> None:
         """Look for nothing any more."""
@@ -187,15 +179,29 @@ class Hub:
 
     async def read_log(self, task_id: str, after: int) -> list[Event]:
         """A page of a task's log, for who is behind what the topic remembers."""
-        return await self._store.events_page(task_id, after, _PAGE)
+        return await self._store.events_page(task_id, after, PAGE)
 
     def publish(self, task_id: str, events: list[Event]) -> None:
         """Events that this process has just committed."""
         topic = self._topics.get(task_id)
         if topic is not None:
-            topic.publish(events)
+            self._publish(topic, events)
         for watch in self._watchers:
             watch.add(task_id)
+
+    def _publish(self, topic: Topic, events: list[Event]) -> None:
+        topic.publish(events)
+        self._published += sum(len(e.body) for e in events)
+        if self._published > _REMEMBERED_SIZE:
+            self._limit_memory()
+
+    def _limit_memory(self) -> None:
+        """See how much of what was published is still remembered. If it is much, who is behind reads the log."""
+        self._published = sum(topic.size for topic in self._topics.values())
+        if self._published > _REMEMBERED_SIZE // 2:
+            for topic in self._topics.values():
+                topic.forget()
+            self._published = 0
 
     def notified(self, payload: str) -> None:
         """A notification `<origin> <task id>:<seq> …` of any process."""
@@ -230,31 +236,51 @@ class Hub:
 
     async def _refresh(self) -> None:
         while self._stale:
-            topics = [t for i in self._stale if (t := self._topics.get(i)) is not None and t.last_seq >= 0]
-            self._stale.clear()
+            chosen = list(islice(self._stale, _TASKS_AT_A_TIME))
+            self._stale.difference_update(chosen)
+            topics = [t for i in chosen if (t := self._topics.get(i)) is not None and t.last_seq >= 0]
             if not topics:
-                return
+                continue
             try:
-                found = await self._store.events_after([(t.task_id, t.last_seq) for t in topics])
+                found = await self._store.events_after([(t.task_id, t.last_seq) for t in topics], _NEWS)
             except UnavailableError as error:
                 logger.warning("Events could not be read, the next look will: %s", type(error).__name__)
                 return
             for topic in topics:
-                topic.publish(found.get(topic.task_id, []))
+                news = found.get(topic.task_id, [])
+                self._publish(topic, news)
+                if len(news) == _NEWS.events or sum(len(e.body) for e in news) >= _NEWS.size:
+                    self._stale.add(topic.task_id)  # There may be more.
 
     async def _look_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(_SAFETY_NET_SECONDS)
             self._look()
+            try:
+                await self._end_deleted()
+            except UnavailableError as error:
+                logger.warning("Deleted tasks could not be looked for: %s", type(error).__name__)
+
+    async def _end_deleted(self) -> None:
+        """Let the readers of tasks go that are not there any more."""
+        topics = [topic for topic in self._topics.values() if topic.last_seq >= 0]
+        if topics:
+            existing = await self._store.existing([topic.task_id for topic in topics])
+            for topic in topics:
+                if topic.task_id not in existing:
+                    topic.gone = True
+                    topic.wake()
 
     async def watch(self) -> AsyncIterator[set[str]]:
-        """Ids of tasks that changed anywhere, coalesced to a few sets a second."""
+        """Ids of tasks that changed anywhere, coalesced to a few sets a second, until the host stops."""
         watch = Watch()
         self._watchers.add(watch)
         self._interest.want()
         try:
             while True:
                 await watch.changed.wait()
+                if self.ended:
+                    return
                 await asyncio.sleep(_WATCH_SECONDS)
                 yield watch.take()
         finally:

@@ -134,19 +134,6 @@ class TaskRecord:
             else:
                 self.state = TaskState.UNSPECIFIED
 
-    def at(self, seq: int, statuses: list[Event]) -> TaskRecord:
-        """The task as it was at event `seq`; `statuses` are all its status events.
-
-        A stream that resumes after `seq` begins with this snapshot, so that what follows neither repeats nor skips.
-        """
-        chunks = [c for c in self.chunks if c.seq <= seq]
-        past = [s for s in statuses if s.seq <= seq]
-        if not past:
-            submitted = initial_status(self.created_at)
-            return replace(self, chunks=chunks, last_seq=seq, state=TaskState.SUBMITTED, status=submitted)
-        last = past[-1]
-        return replace(self, chunks=chunks, last_seq=seq, state=last.state or self.state, status=last.body)
-
 
 def quote(text: str) -> str:
     """A JSON string."""

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
 from protocol.errors import UnavailableError
 from tasks_app.loader import PATIENCE_SECONDS, RETRY_SECONDS, Loader
+from tasks_app.past import Past
 from tasks_app.record import Event, EventKind, TaskRecord
 from tasks_app.rows import EVENT_COLUMNS, event, full_record, full_tasks
 
-_EVENTS_AFTER = f"""SELECT {EVENT_COLUMNS} FROM unnest(%s::text[], %s::int[]) AS c(id, cursor)
-    JOIN tasks_app_event e ON e.task_id = c.id AND e.seq > c.cursor ORDER BY task_id, seq"""
-_EVENTS_PAGE = f"""SELECT {EVENT_COLUMNS} FROM tasks_app_event
-    WHERE task_id = %s AND seq > %s ORDER BY seq LIMIT %s"""
+# The size of a body is known without reading it. A page has one event at least.
+_PAGED = f"""SELECT {EVENT_COLUMNS} FROM (
+        SELECT e.*, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS before FROM (
+            SELECT * FROM tasks_app_event WHERE task_id = {{task_id}} AND seq > {{after}} ORDER BY seq LIMIT %(events)s
+        ) e) page
+    WHERE before < %(bytes)s"""
+_EVENTS_PAGE = f"{_PAGED.format(task_id='%(task_id)s', after='%(after)s')} ORDER BY seq"
+_EVENTS_AFTER = f"""SELECT e.* FROM unnest(%(ids)s::text[], %(seqs)s::int[]) AS c(id, after)
+    CROSS JOIN LATERAL ({_PAGED.format(task_id="c.id", after="c.after")}) e ORDER BY task_id, seq"""
+_EXISTING = "SELECT id FROM tasks_app_task WHERE id = ANY(%s)"
 _STATUSES = f"""SELECT {EVENT_COLUMNS} FROM tasks_app_event
     WHERE task_id = %s AND kind = {EventKind.STATUS.value} ORDER BY seq"""
+_FOLLOW_UPS = """SELECT created_at FROM tasks_app_message
+    WHERE task_id = %s AND position > 1 AND role = 1 ORDER BY position"""
 _RECEIPT = """SELECT task_id, digest FROM tasks_app_receipt WHERE agent_id = %s AND owner = %s AND message_id = %s"""
+
+
+class Page(NamedTuple):
+    """How much of a log is read at a time: at most `events`, and no more once their bodies have `size` bytes."""
+
+    events: int
+    size: int
 
 
 class Store:
@@ -52,22 +68,28 @@ class Store:
         rows = await self.query(f"{full_tasks(history, artifacts)} WHERE t.id = ANY(%s)", [list(ids)])
         return {row[0]: full_record(row) for row in rows}
 
-    async def events_after(self, cursors: Sequence[tuple[str, int]]) -> dict[str, list[Event]]:
-        """Events of several tasks beyond a seq each, in order."""
+    async def events_after(self, cursors: Sequence[tuple[str, int]], page: Page) -> dict[str, list[Event]]:
+        """A page of events of several tasks each, beyond a seq each, in order."""
         ids, seqs = [c[0] for c in cursors], [c[1] for c in cursors]
-        rows = await self.query(_EVENTS_AFTER, [ids, seqs])
+        limits = {"ids": ids, "seqs": seqs, "events": page.events, "bytes": page.size}
         found: dict[str, list[Event]] = {}
-        for row in rows:
+        for row in await self.query(_EVENTS_AFTER, limits):
             found.setdefault(row[0], []).append(event(row))
         return found
 
-    async def events_page(self, task_id: str, after: int, limit: int) -> list[Event]:
-        """At most `limit` events of one task beyond `after`, in order."""
-        return [event(row) for row in await self.query(_EVENTS_PAGE, [task_id, after, limit])]
+    async def events_page(self, task_id: str, after: int, page: Page) -> list[Event]:
+        """A page of one task's events beyond `after`, in order."""
+        limits = {"task_id": task_id, "after": after, "events": page.events, "bytes": page.size}
+        return [event(row) for row in await self.query(_EVENTS_PAGE, limits)]
 
-    async def statuses(self, task_id: str) -> list[Event]:
-        """All status events of a task, in order."""
-        return [event(row) for row in await self.query(_STATUSES, [task_id])]
+    async def existing(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are tasks."""
+        return {row[0] for row in await self.query(_EXISTING, [list(ids)])}
+
+    async def past(self, task_id: str) -> Past:
+        """What its record does not tell of a task's past, for `tasks_app.past.task_at`."""
+        statuses = [event(row) for row in await self.query(_STATUSES, [task_id])]
+        return Past(statuses, [row[0] for row in await self.query(_FOLLOW_UPS, [task_id])])
 
     async def receipt(self, agent_id: int, owner: str, message_id: str) -> tuple[str, str] | None:
         """(task id, digest) of a message that this caller sent before."""

@@ -15,6 +15,7 @@ from tasks_app.hub import Follower
 from tasks_app.operations.accepting import Accepted, accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.sending import Answer, answers_with_message
+from tasks_app.past import task_at
 from tasks_app.record import Event, EventKind, TaskRecord
 
 AUTH_WAIT_SECONDS = 3600.0
@@ -38,10 +39,11 @@ _KEEP_ALIVE = Frame(0, None)
 class TaskStream:
     """Frames of one task, ended by a state of `ends_at`. Has to be closed.
 
-    A class and no generator: while it waits it is one frame, and it holds the ids of the task, not the task.
+    A class and no generator: while it waits it is one frame, and it holds the ids of the task, not the task. What it
+    was given and nobody has read yet is one page of the log.
     """
 
-    __slots__ = ("_context_id", "_ends_at", "_follower", "_ready", "_since", "_state", "_task_id")
+    __slots__ = ("_context_id", "_ends_at", "_first", "_follower", "_over", "_ready", "_since", "_state", "_task_id")
 
     def __init__(
         self,
@@ -57,18 +59,26 @@ class TaskStream:
         self._context_id = record.context_id
         self._state, self._since = record.state, now()
         self._ends_at = ends_at
-        self._ready = [Frame(record.last_seq, Answer(record, history_length).payload())]
+        self._over = record.state in ends_at and known <= record.last_seq
+        self._first: Frame | None = Frame(record.last_seq, Answer(record, history_length).payload())
+        self._ready: list[Event] = []
         follower.begin(record.last_seq, known)
 
     def __aiter__(self) -> TaskStream:
         return self
 
     async def __anext__(self) -> Frame:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
         if not self._ready:
-            if self._state in self._ends_at:
+            if self._over:
                 raise StopAsyncIteration
             self._take(await self._follower.next(settings.KEEP_ALIVE_SECONDS))
-        return self._ready.pop(0)
+            if not self._ready:
+                return _KEEP_ALIVE
+        event = self._ready.pop(0)
+        return Frame(event.seq, event.payload(self._task_id, self._context_id))
 
     async def aclose(self) -> None:
         """Read no more."""
@@ -77,18 +87,19 @@ class TaskStream:
     @property
     def interrupted(self) -> bool:
         """Whether the host stops before the task is where the stream ends."""
-        return self._follower.ended and self._state not in self._ends_at
+        return self._follower.stopping and not self._over
 
     def _take(self, events: list[Event]) -> None:
         if not events:
             self._waited()
         for event in events:
-            self._ready.append(Frame(event.seq, event.payload(self._task_id, self._context_id)))
+            self._ready.append(event)
             if event.kind is EventKind.MESSAGE:
                 self._state = TaskState.UNSPECIFIED
             elif event.state is not None:
                 self._state, self._since = event.state, event.created_at
             if self._state in self._ends_at:
+                self._over = True
                 return
 
     def _waited(self) -> None:
@@ -96,12 +107,12 @@ class TaskStream:
             raise StopAsyncIteration
         if self._state is TaskState.AUTH_REQUIRED and (now() - self._since).total_seconds() > AUTH_WAIT_SECONDS:
             raise StopAsyncIteration
-        self._ready.append(_KEEP_ALIVE)
 
 
 async def stream_message(call: Call, request: SendMessageRequest) -> TaskStream:
     """Take a message in; the stream gives the Task and its events, or the one Message.
 
+    A message that was accepted before attaches to its task, with `call.resume_after` where the caller was.
     Raises UnsupportedOperationError for an agent without streaming and what `accept_message` raises, before a frame.
     """
     _check_streaming(call)
@@ -123,7 +134,7 @@ async def _beginning(call: Call, accepted: Accepted, record: TaskRecord) -> tupl
     execution = accepted.execution
     if execution is None or accepted.repeated:
         stored = await call.load_accepted(record.id)
-        return (stored if accepted.repeated else record), stored.last_seq
+        return (await _resumed(call, stored) if accepted.repeated else record), stored.last_seq
     if await answers_with_message(execution):
         await execution.settled()
         record = execution.snapshot()
@@ -159,13 +170,18 @@ async def _follow(
                 f"The task is {record.state}; there is nothing to subscribe to.",
                 {"taskId": record.id, "state": str(record.state)},
             )
-        known, after = record.last_seq, call.resume_after
-        if after is not None and 0 <= after < known:
-            record = record.at(after, await call.host.store.statuses(record.id))
-        return TaskStream(follower, record, known, ends_at)
+        return TaskStream(follower, await _resumed(call, record), record.last_seq, ends_at)
     except BaseException:
         follower.close()
         raise
+
+
+async def _resumed(call: Call, record: TaskRecord) -> TaskRecord:
+    """The task as it was at the event that the caller names, or as it is if its log has nothing beyond that."""
+    after = call.resume_after
+    if after is None or not 0 <= after < record.last_seq or record.state is TaskState.UNSPECIFIED:
+        return record
+    return task_at(record, after, await call.host.store.past(record.id))
 
 
 def _check_streaming(call: Call) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from protocol.errors import UnavailableError
+from protocol.errors import TaskNotFoundError, UnavailableError
 from tasks_app.host import Host
+from tasks_app.hub import Follower
 from tasks_app.operations.accepting import Accepted
-from tasks_app.record import TaskRecord
+from tasks_app.record import EventKind, TaskRecord
 
 _LOOK_AGAIN_SECONDS = 30.0
+STOPPING = "The host stops while the task goes on: send the same message again, or ask for the task."
 
 
 async def settled_record(host: Host, accepted: Accepted) -> TaskRecord:
@@ -21,16 +23,25 @@ async def settled_record(host: Host, accepted: Accepted) -> TaskRecord:
 
 
 async def _settled_elsewhere(host: Host, task_id: str) -> TaskRecord:
-    async with host.hub.follow(task_id) as follower:
-        while True:
-            record = await host.store.load(task_id)
-            if record is None:
-                raise LookupError(task_id)
-            if is_settled(record):
-                return record
-            follower.begin(record.last_seq)
-            if not await follower.next(_LOOK_AGAIN_SECONDS) and follower.ended:
-                raise UnavailableError(retry_after=1)
+    with host.hub.waiting():
+        async with host.hub.follow(task_id) as follower:
+            while True:
+                record = await host.store.load(task_id)
+                if record is None:
+                    raise TaskNotFoundError(task_id)
+                if is_settled(record):
+                    return record
+                follower.begin(record.last_seq)
+                await _next_settling(follower)
+
+
+async def _next_settling(follower: Follower) -> None:
+    """Return at the next event that may settle the task, or after a while. Raises UnavailableError when it stops."""
+    while events := await follower.next(_LOOK_AGAIN_SECONDS):
+        if any(e.kind is EventKind.MESSAGE or (e.state is not None and e.state.settled) for e in events):
+            return
+    if follower.stopping:
+        raise UnavailableError(retry_after=1, message=STOPPING)
 
 
 def is_settled(record: TaskRecord) -> bool:

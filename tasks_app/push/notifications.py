@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from protocol.dialects import task_rest
 from protocol.dialects.v03 import V0_3
 from protocol.model import StreamResponse, Task
+from tasks_app.past import task_at
 from tasks_app.push.queue import Claim
 from tasks_app.record import Event, EventKind
-from tasks_app.store import Store
+from tasks_app.store import Page, Store
 
-_PAGE = 50
+_PAGE = Page(events=50, size=1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ async def _resources(store: Store, claim: Claim, events: list[Event]) -> list[No
     record = await store.load(claim.task_id)
     if record is None:
         return []
-    statuses = await store.statuses(claim.task_id)
-    bodies = [task_rest.write_notification(record.at(event.seq, statuses).render(0)) for event in events]
+    past = await store.past(claim.task_id)
+    bodies = [task_rest.write_notification(task_at(record, event.seq, past).render(0)) for event in events]
     return [Notification(event.seq, "application/json", body) for event, body in zip(events, bodies, strict=True)]
 
 
@@ -51,12 +52,12 @@ async def _tasks(store: Store, claim: Claim, events: list[Event]) -> list[Notifi
     record = await store.load(claim.task_id)
     if record is None:
         return []
-    statuses = await store.statuses(claim.task_id)
+    past = await store.past(claim.task_id)
     found = []
     for event in events:
         if event.kind is EventKind.MESSAGE:
             body = V0_3.write(StreamResponse, event.payload(claim.task_id, claim.context_id))
         else:
-            body = V0_3.write(Task, record.at(event.seq, statuses).render())
+            body = V0_3.write(Task, task_at(record, event.seq, past).render())
         found.append(Notification(event.seq, "application/json", body))
     return found

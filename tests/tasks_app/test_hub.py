@@ -13,9 +13,10 @@ import pytest_asyncio
 
 from protocol.states import TaskState
 from tasks_app import hub as hub_module
+from tasks_app import topic as topic_module
 from tasks_app.hub import Follower, Hub
 from tasks_app.record import Event
-from tasks_app.store import Store
+from tasks_app.store import Page, Store
 from tests.tasks_app.world import PATIENCE, World, soon
 from tests.tasks_app.writes import Desk, change, creation, open_desk
 
@@ -196,8 +197,8 @@ async def test_events_heard_twice_are_given_once(log: Log) -> None:
 
 
 async def test_a_slow_follower_reads_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_module, "_REMEMBERED", 8)
-    monkeypatch.setattr(hub_module, "_PAGE", 5)
+    monkeypatch.setattr(topic_module, "REMEMBERED", 8)
+    monkeypatch.setattr(hub_module, "PAGE", Page(events=5, size=10_000))
     async with log.hub.follow(log.task_id) as slow, log.hub.follow(log.task_id) as fast:
         await log.begin(slow)
         await log.begin(fast)
@@ -220,6 +221,94 @@ async def test_a_topic_remembers_a_bounded_number_of_events(log: Log) -> None:
         first = await follower.next(PATIENCE)
         assert [e.seq for e in first] == list(range(1, 257)), "a page of the log: memory reaches back to 45"
         assert await read(follower, 300) == list(range(257, 301))
+
+
+async def test_big_events_come_in_small_pages(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From memory and from the log alike: what a slow reader was given stays in memory as long as it does not read."""
+    page = Page(events=256, size=100)  # the body of a status is longer than half of that
+    monkeypatch.setattr(hub_module, "PAGE", page)
+    monkeypatch.setattr(topic_module, "PAGE", page)
+    async with log.hub.follow(log.task_id) as near, log.hub.follow(log.task_id) as far:
+        await log.begin(near)
+        await log.begin(far)
+        await log.write_here(5)
+        assert [e.seq for e in await near.next(PATIENCE)] == [1, 2]
+        log.hub._topics[log.task_id].forget()
+        assert [e.seq for e in await far.next(PATIENCE)] == [1, 2]
+        assert await read(near, 5) == await read(far, 5) == [3, 4, 5]
+
+
+async def test_news_of_another_process_come_page_by_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_module, "_NEWS", Page(events=3, size=10_000))
+    async with log.hub.follow(log.task_id) as follower:
+        await log.begin(follower)
+        await log.write(10)
+        log.notify()
+        assert await read(follower, 10, patience=2.0) == list(range(1, 11))
+    assert log.hub._stale == set()
+
+
+async def test_all_topics_together_remember_a_bounded_size(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_module, "_REMEMBERED_SIZE", 1000)
+    async with log.hub.follow(log.task_id) as slow, log.hub.follow(log.task_id) as fast:
+        await log.begin(slow)
+        await log.begin(fast)
+        topic, most = log.hub._topics[log.task_id], 0
+        for _ in range(40):
+            await log.write_here()
+            assert await read(fast, log.seq) == [log.seq]
+            assert topic.size == sum(len(e.body) for e in topic.events)
+            most = max(most, topic.size)
+        assert 500 < most <= 1000
+        assert await read(slow, 40) == list(range(1, 41))
+
+
+async def test_readers_of_a_deleted_task_are_let_go(log: Log, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    monkeypatch.setattr(hub_module, "_SAFETY_NET_SECONDS", 0.05)
+    await log.hub.start()
+    async with log.hub.follow(log.task_id) as idle, log.hub.follow(log.task_id) as behind:
+        await log.begin(idle)
+        await log.begin(behind)
+        await log.write_here(2)
+        assert await read(idle, 2) == [1, 2]
+        log.hub._topics[log.task_id].forget()
+        waiting = asyncio.create_task(idle.next(PATIENCE))
+        await asyncio.sleep(0)
+        await world.query("DELETE FROM tasks_app_event")
+        await world.query("DELETE FROM tasks_app_task")
+        assert await soon(behind.next(PATIENCE)) == []
+        assert await soon(waiting) == []
+        assert (idle.ended, behind.ended, idle.stopping) == (True, True, False)
+
+
+async def test_a_host_that_stops_lets_readers_and_watchers_go(log: Log) -> None:
+    """Who is far behind is sent to the next host, at an event's end."""
+    changes = log.hub.watch()
+    async with log.hub.follow(log.task_id) as near, log.hub.follow(log.task_id) as far:
+        await log.begin(near)
+        await log.begin(far)
+        await log.write_here(2)
+        assert await read(near, 2) == [1, 2]
+        waiting = asyncio.create_task(near.next(PATIENCE))
+        await asyncio.sleep(0)
+        log.hub._topics[log.task_id].forget()
+        watching = asyncio.ensure_future(anext(changes, None))
+        await asyncio.sleep(0)
+        log.hub.end()
+        assert (await soon(waiting), await soon(far.next(PATIENCE))) == ([], [])
+        assert (near.stopping, far.stopping) == (True, True)
+    assert await soon(watching) is None
+
+
+async def test_callers_who_wait_are_waited_for(log: Log) -> None:
+    await soon(log.hub.nobody_waits())
+    with log.hub.waiting():
+        with log.hub.waiting():
+            pass
+        waited = asyncio.create_task(log.hub.nobody_waits())
+        await asyncio.sleep(0)
+        assert not waited.done()
+    await soon(waited)
 
 
 async def test_a_lost_notification_is_made_up_for(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,9 +457,9 @@ async def test_many_followers_of_one_task_cost_one_reading(log: Log) -> None:
     reads: list[Sequence[tuple[str, int]]] = []
     original = log.store.events_after
 
-    async def counted(cursors: Sequence[tuple[str, int]]) -> dict[str, list[Event]]:
+    async def counted(cursors: Sequence[tuple[str, int]], page: Page) -> dict[str, list[Event]]:
         reads.append(cursors)
-        return await original(cursors)
+        return await original(cursors, page)
 
     log.store.events_after = counted  # type: ignore[method-assign]
     async with AsyncExitStack() as stack:

@@ -17,6 +17,7 @@ from protocol.states import TERMINAL, TaskState
 from tasks_app.execution.upkeep import extend_leases, sweep
 from tasks_app.operations import cancel_task, list_tasks, send_message, stream_message, subscribe_to_task
 from tasks_app.operations.streaming import TaskStream
+from tasks_app.past import task_at
 from tests.tasks_app.checks import check_everything
 from tests.tasks_app.conftest import empty_tables
 from tests.tasks_app.world import World, chunk, request, say, soon, until
@@ -172,7 +173,7 @@ async def check_story(world: World, story: list[dict[str, Any]]) -> None:
             name, parts = update["artifact"]["artifactId"], update["artifact"]["parts"]
             artifacts[name] = [*(artifacts[name] if update.get("append") else []), *parts]
     record = await world.load(task["id"])
-    past = record.at(story[-1]["seq"], await world.hosts[0].store.statuses(record.id))
+    past = task_at(record, story[-1]["seq"], await world.hosts[0].store.past(record.id))
     final = json.loads(past.render())
     assert artifacts == {a["artifactId"]: a["parts"] for a in final.get("artifacts", [])}
     assert state == final["status"]["state"]

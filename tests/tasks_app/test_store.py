@@ -11,9 +11,11 @@ from agents.registry import AgentEntry
 from protocol.errors import InternalError
 from protocol.states import TaskState
 from tasks_app.record import EventKind, TaskRecord
-from tasks_app.store import Store
+from tasks_app.store import Page, Store
 from tests.tasks_app.world import World, soon
 from tests.tasks_app.writes import START, change, creation, entry, open_desk
+
+LARGE = Page(events=1000, size=1_000_000)
 
 
 async def make_tasks(world: World, agent: AgentEntry, number: int) -> list[str]:
@@ -170,10 +172,15 @@ async def test_events_are_read_beyond_a_cursor_each(world: World, agent: AgentEn
     async with open_desk(world.dsn) as desk:
         await desk.submit(*(change(i, 1, seqs=range(1, 6)) for i in (one, two, three)))
     store = the_store(world)
-    found = await store.events_after([(one, 3), (two, 5), (three, 0), ("absent", 0)])
+    found = await store.events_after([(one, 3), (two, 5), (three, 0), ("absent", 0)], LARGE)
     assert {i: [e.seq for e in events] for i, events in found.items()} == {one: [4, 5], three: [1, 2, 3, 4, 5]}
-    assert [e.seq for e in await store.events_page(one, 1, 2)] == [2, 3]
-    assert [(e.seq, e.state) for e in await store.statuses(two)] == [(n, TaskState.WORKING) for n in range(1, 6)]
+    assert [e.seq for e in await store.events_page(one, 1, Page(2, 10_000))] == [2, 3]
+    assert [e.seq for e in await store.events_page(one, 1, Page(9, 1))] == [2], "one at least"
+    assert [e.seq for e in await store.events_page(one, 0, Page(9, 130))] == [1, 2]
+    found = await store.events_after([(one, 0), (three, 2)], Page(9, 130))
+    assert {i: [e.seq for e in events] for i, events in found.items()} == {one: [1, 2], three: [3, 4]}
+    assert await store.existing([one, "absent"]) == {one}
+    assert [(e.seq, e.state) for e in (await store.past(two)).statuses] == [(n, TaskState.WORKING) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("key", ["agent", "owner", "message"])

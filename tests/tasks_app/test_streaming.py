@@ -144,11 +144,12 @@ async def test_subscribing_at_every_moment(world: World) -> None:
     call = world.call(entry)
     first = await soon(send_message(call, request(immediately=True)))
     streams = []
-    for n in range(7):
+    for n in range(6):
         agent.go_on()
         streams.append(await soon(subscribe_to_task(call, SubscribeToTaskRequest(id=first.record.id))))
         if n % 2:
             await frames(streams[-1], 1)  # some begin to read at once
+    agent.go_on()
     stories = await soon(asyncio.gather(*(frames(s) for s in streams)))
     final = json.loads((await world.load(first.record.id)).render())
     for n, story in enumerate(stories):
@@ -194,6 +195,58 @@ async def test_resuming_after_every_event(world: World) -> None:
         assert put_together(story) == final
     for stream in streams:
         await stream.aclose()
+
+
+async def test_a_repeated_message_resumes_after_every_event(world: World) -> None:
+    """Also of a task that has ended, which cannot be subscribed to."""
+    agent = Counting(2)
+    agent.finish()
+    entry = await world.add_agent(agent)
+    whole = await frames(await soon(stream_message(world.call(entry), request("hi", message_id="m-1"))))
+    assert [seq for seq, _ in whole] == [0, 1, 2, 3, 4]
+    for seq in range(5):
+        call = world.call(entry, resume_after=seq)
+        stream = await soon(stream_message(call, request("hi", message_id="m-1")))
+        story = await frames(stream)
+        assert story[0][0] == seq
+        assert story[1:] == whole[seq + 1 :]
+        assert put_together(story) == put_together(whole)
+        await stream.aclose()
+    new = await soon(stream_message(world.call(entry, resume_after=2), request("new")))
+    assert [seq for seq, _ in await frames(new, 1)] == [0], "a new task has no past"
+
+
+async def test_a_turn_that_is_resumed_before_its_first_event(world: World) -> None:
+    """The task waited for its caller then, which is no end of this stream."""
+
+    async def act(run: Run, updates: Updates) -> None:
+        await updates.status(TaskState.INPUT_REQUIRED if run.task is None else TaskState.COMPLETED)
+
+    entry = await world.add_agent(act)
+    task_id = (await soon(send_message(world.call(entry), request()))).record.id
+    turn = lambda: request("go on", message_id="m-2", task_id=task_id)  # noqa: E731
+    await soon(send_message(world.call(entry), turn()))
+    stream = await soon(stream_message(world.call(entry, resume_after=1), turn()))
+    assert short(await frames(stream)) == [(1, "task INPUT_REQUIRED"), (2, "WORKING"), (3, "COMPLETED")]
+
+
+async def test_an_answer_without_a_task_has_no_past(world: World) -> None:
+    entry = await world.add_agent(executor="direct")
+    first = await frames(await soon(stream_message(world.call(entry), request("hi", message_id="m-1"))))
+    again = await soon(stream_message(world.call(entry, resume_after=0), request("hi", message_id="m-1")))
+    assert await frames(again) == first
+
+
+async def test_the_stream_of_a_deleted_task_ends(world: World, settings: Any) -> None:
+    settings.KEEP_ALIVE_SECONDS = 0.02
+    agent = Counting(2)
+    entry = await world.add_agent(agent)
+    stream = await soon(stream_message(world.call(entry), request()))
+    await frames(stream, 2)
+    await world.query("DELETE FROM tasks_app_task")
+    await soon(world.hosts[0].hub._end_deleted())
+    assert await frames(stream) == []
+    assert not stream.interrupted
 
 
 async def test_an_ended_task_cannot_be_subscribed_to(world: World) -> None:
