@@ -1,7 +1,8 @@
-"""One embedded PostgreSQL and one Valkey for the whole suite, in a folder of its own; nothing of the machine is used.
+"""One embedded PostgreSQL and one Valkey for each process of the suite, in a folder of its own; nothing of the machine
+is used.
 
 Their addresses follow from DATA_DIR, so they are set here, before Django reads its settings, and the servers start with
-the first test that needs them.
+the first test that needs them. How tests are dealt out to several processes is in tests/support/dealing.py.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import django
 import pytest
 from django.conf import settings
+from xdist.remote import Producer
+
+from tests.support.dealing import DealPortions, long_ones_first, number_of_processes
 
 _OURS = (
     *("DATABASE_URL", "BROKER_URL", "PUBLIC_URL", "AGENTS_DIR", "HOST", "PORT", "GRPC_PORT", "DEBUG", "STATIC_ROOT"),
@@ -49,6 +54,27 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """What `-n auto` means."""
+    return number_of_processes(config)
+
+
+def pytest_xdist_setupnodes() -> None:
+    """The processes inherit the environment, where this would make them read the settings before they have a place."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> DealPortions:
+    """What one process gets at a time."""
+    return DealPortions(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One process has the order of the files."""
+    if hasattr(config, "workerinput"):
+        long_ones_first(items)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The suite's PostgreSQL 18: its DATABASE_URL. Tests of the ORM need only `db`."""
@@ -72,9 +98,11 @@ def broker() -> Iterator[str]:
     from a2a_host.services.accounts import service_account
     from a2a_host.services.processes import Process
     from a2a_host.services.valkey import valkey_service, wait_for_valkey
+    from tests.support.deployment import QUEUES
 
     layout = settings.LAYOUT
-    process = Process(valkey_service(layout, service_account(layout.postgres_data)))
+    service = valkey_service(layout, service_account(layout.postgres_data))
+    process = Process(replace(service, command=[*service.command, "--databases", str(QUEUES)]))
     try:
         wait_for_valkey(layout, process)
         yield settings.BROKER_URL

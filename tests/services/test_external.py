@@ -10,6 +10,7 @@ import pytest
 
 from tests.services.copies import Copy, free_port
 from tests.services.test_up import send
+from tests.support.deployment import QUEUES
 
 pytestmark = pytest.mark.timeout(400)  # Whole hosts start here.
 
@@ -24,14 +25,15 @@ def empty_database(postgres: str) -> Iterator[str]:
 
 
 def test_nothing_embedded_is_started(start: Callable[..., Copy], empty_database: str, broker: str) -> None:
-    copy = start(DATABASE_URL=empty_database, BROKER_URL=f"{broker}?virtual_host=15").wait_ready()
+    elsewhere = {"DATABASE_URL": empty_database, "BROKER_URL": f"{broker}?virtual_host={QUEUES - 1}"}
+    copy = start(**elsewhere).wait_ready()
     assert copy.lines[:2] == ["Using the PostgreSQL of DATABASE_URL", "Using the broker of BROKER_URL"]
     assert sorted(copy.pids()) == ["grpc", "web", "worker"]
     assert not (copy.data_dir / "postgres").exists()
     task = send(copy, "steps-worker", "steps 1 1")["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
 
-    another = start("another", DATABASE_URL=empty_database, BROKER_URL=f"{broker}?virtual_host=15").wait_ready()
+    another = start("another", **elsewhere).wait_ready()
     assert another.credentials["admin_password"] is None  # The admin of the first keeps the password.
     assert another.lines[-2] == "Admin: user admin was there before, with the password it had"
     assert "result" in send(another, "order-agent", "hello", copy.credentials["api_key"])

@@ -13,7 +13,6 @@ Every deployment has a database and a queue of its own, so several packages run 
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import secrets
@@ -41,8 +40,10 @@ T = TypeVar("T")
 HOST = "127.0.0.1"
 PATIENCE = 30.0
 """Seconds that anything here may take on a busy machine."""
+QUEUES = 64
+"""Databases of the suite's Valkey: the first for tests without a deployment, the last for those of test_external.py."""
 
-_QUEUES = itertools.count(1)
+_queues = iter(range(1, QUEUES - 1))
 _template: str | None = None
 
 
@@ -155,7 +156,7 @@ class Deployment:
     def __init__(self, postgres: str, broker: str) -> None:
         self.api_key = "a2a_" + "seeded-by-the-suite-" * 2
         self.database_url = _copy_of_template(postgres, self.api_key)
-        self.broker_url = f"{broker}?virtual_host={next(_QUEUES)}"
+        self.broker_url = f"{broker}?virtual_host={next(_queues)}"
         self._processes: list[Process] = []
         self._webs: list[Web] = []
         self.grpc_servers: list[GrpcServer] = []
