@@ -198,6 +198,7 @@ def _database(url: str) -> dict[str, Any]:
 EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
 DATABASE_URL = env.str("DATABASE_URL", default="") or LAYOUT.database_url
 DATABASES = {"default": _database(DATABASE_URL)}
+PG_BIN = env.str("PG_BIN", default="")  # A folder with pg_dump, pg_restore and psql, instead of the embedded ones.
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
