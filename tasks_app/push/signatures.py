@@ -58,9 +58,12 @@ def shared_secret(credentials: str) -> bytes:
     if not credentials.startswith(_STANDARD_PREFIX):
         return credentials.encode()
     try:
-        return b64decode(credentials.removeprefix(_STANDARD_PREFIX), validate=True)
-    except NoBase64 as error:
-        raise ValueError(f"must have base64 after {_STANDARD_PREFIX}") from error
+        secret = b64decode(credentials.removeprefix(_STANDARD_PREFIX), validate=True)
+    except NoBase64:
+        secret = b""
+    if not secret:
+        raise ValueError(f"must have base64 after {_STANDARD_PREFIX}")
+    return secret
 
 
 def authorization(

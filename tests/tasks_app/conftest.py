@@ -11,14 +11,19 @@ import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.db import connections
 
+from agents.outbound.allowed import read_allowed
+from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
 from tasks_app.database import database_dsn
+from tasks_app.push.delivery import Delivery
+from tests.support.receiver import Receiver
 from tests.tasks_app.world import World
 from tests.tasks_app.writes import Desk, open_desk
 
 _TABLES = (
     *("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt", "tasks_app_taskcount"),
     *("tasks_app_pushconfig", "agents_usage", "agents_skill", "agents_agent", "agents_apikey", "tasks_app_listening"),
+    "agents_signingkey",
     *("tasks_app_delivery", "tasks_app_execution", "tasks_app_storedpart", "tasks_app_auditentry"),
 )
 
@@ -71,3 +76,20 @@ async def empty_tables(world: World) -> None:
     """Forget every task, for tests that run many programs in one world."""
     for table in _TABLES[:6]:
         await world.query(f"DELETE FROM {table}")
+
+
+@pytest.fixture(scope="package")
+def receiver() -> Iterator[Receiver]:
+    """A receiver of webhooks. Its paths are each of one test."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest_asyncio.fixture
+async def delivery(world: World) -> AsyncIterator[Delivery]:
+    """The deliveries of the world's host, which may call this machine."""
+    rules = OutboundRules(read_allowed(["127.0.0.1"]))
+    world.hosts[0].outbound = rules
+    delivery = Delivery(world.hosts[0].store, rules, lambda: world.hosts[0].registry.signer)
+    yield delivery
+    await delivery.stop()

@@ -4,71 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from agents.outbound.allowed import read_allowed
 from agents.outbound.rules import OutboundRules
-from agents.registry import AgentEntry
 from agents.runtimes.base import Run, Updates
 from protocol.model import AuthenticationInfo, TaskPushNotificationConfig
 from protocol.requests import CreateTaskPushNotificationConfigRequest
-from protocol.states import TaskState
 from protocol.timestamps import now
 from tasks_app import operations
 from tasks_app.push.delivery import Delivery
 from tasks_app.push.queue import EVENT, Outcome, PushQueue, Room
 from tests.support.receiver import Receiver
-from tests.tasks_app.world import PATIENCE, World, ask, chunk, request, say, work
-
-COLUMNS = "cursor, last_seq, due_at IS NOT NULL, lease_until IS NOT NULL, attempts, last_error"
-
-
-@pytest.fixture(scope="module")
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
-
-
-@pytest_asyncio.fixture
-async def delivery(world: World) -> AsyncIterator[Delivery]:
-    """Of the world's host, which may call this machine."""
-    rules = OutboundRules(read_allowed(["127.0.0.1"]))
-    world.hosts[0].outbound = rules
-    delivery = Delivery(world.hosts[0].store, rules)
-    yield delivery
-    await delivery.stop()
-
-
-async def steps(run: Run, updates: Updates) -> None:
-    """WORKING, two chunks, COMPLETED."""
-    await updates.status(TaskState.WORKING)
-    await updates.artifact(chunk("a"))
-    await updates.artifact(chunk("b"), append=True, last_chunk=True)
-    await updates.status(TaskState.COMPLETED, say("done"))
-
-
-async def tell(world: World, entry: AgentEntry, url: str, **fields: Any) -> str:
-    """Send a message with a webhook; the id of the task, which has ended or waits."""
-    config = TaskPushNotificationConfig(url=url, **fields)
-    answer = await operations.send_message(world.call(entry), request(push_config=config))
-    return answer.record.id
-
-
-async def row(world: World, task_id: str) -> tuple[Any, ...]:
-    """The columns of a task's only config."""
-    ((*columns,),) = await world.query(f"SELECT {COLUMNS} FROM tasks_app_pushconfig WHERE task_id = %s", [task_id])
-    return tuple(columns)
-
-
-async def wait_for_row(world: World, task_id: str, *expected: Any) -> None:
-    """Wait until the config of a task is so."""
-    async with asyncio.timeout(PATIENCE):
-        while await row(world, task_id) != expected:  # noqa: ASYNC110 another connection changes it
-            await asyncio.sleep(0.01)
+from tests.tasks_app.webhooks import all_done, idle, row, steps, tell, wait_for_row
+from tests.tasks_app.world import PATIENCE, World, ask, request, say, work
 
 
 @pytest.mark.spec("4.3.3")
@@ -94,10 +43,10 @@ async def test_nothing_is_posted_twice(world: World, delivery: Delivery, receive
     entry = await world.add_agent(steps, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/once"))
     await asyncio.gather(*(delivery.deliver([task_id]) for _ in range(5)))
-    await wait_for_row(world, task_id, *(await _all_done(world, task_id)))
+    await wait_for_row(world, task_id, *(await all_done(world, task_id)))
     await delivery.deliver([task_id])
     await delivery.sweep()
-    await _idle(delivery)
+    await idle(delivery)
     bodies = [d.body for d in receiver.deliveries("/once")]
     assert len(bodies) == len(set(bodies)) == (await row(world, task_id))[0]
 
@@ -117,12 +66,12 @@ async def test_a_refused_event_is_tried_again_before_the_next_one(
     receiver.answers["/flaky"] = lambda number: 500 if number < 2 else 200
     entry = await world.add_agent(steps, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/flaky"))
-    (_, last_seq, *_) = await _all_done(world, task_id)
+    (_, last_seq, *_) = await all_done(world, task_id)
     for attempt in (1, 2):
         await delivery.deliver([task_id])
         await wait_for_row(world, task_id, 0, last_seq, True, False, attempt, "HTTP 500")
         await delivery.deliver([task_id])  # not due yet
-        await _idle(delivery)
+        await idle(delivery)
         assert len(receiver.deliveries("/flaky")) == attempt
         ((due,),) = await world.query("SELECT due_at > now() FROM tasks_app_pushconfig")
         assert due
@@ -145,7 +94,7 @@ async def test_anything_but_2xx_is_a_failure(
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url(path))
     await delivery.deliver([task_id])
-    (_, last_seq, *_) = await _all_done(world, task_id)
+    (_, last_seq, *_) = await all_done(world, task_id)
     await wait_for_row(world, task_id, 0, last_seq, True, False, 1, error)
 
 
@@ -196,11 +145,11 @@ async def test_what_a_dead_worker_held_is_taken_over_when_its_lease_is_over(
     (held,), _ = await queue.take([task_id], Room(10, 10))
     await delivery.sweep()
     await delivery.deliver([task_id])
-    await _idle(delivery)
+    await idle(delivery)
     assert receiver.deliveries("/inherited") == []
     await world.query("UPDATE tasks_app_pushconfig SET lease_until = now() - interval '1 second'")
     await delivery.sweep()
-    await wait_for_row(world, task_id, *(await _all_done(world, task_id)))
+    await wait_for_row(world, task_id, *(await all_done(world, task_id)))
     # Who comes back from the dead moves nothing.
     before = await world.dump()
     for error in ("", "late"):
@@ -216,11 +165,11 @@ async def test_the_sweep_finds_what_nobody_rang_for(world: World, delivery: Deli
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/unheard"))
     await delivery.sweep()
-    await _idle(delivery)
+    await idle(delivery)
     assert receiver.deliveries("/unheard") == []  # a bell may still come
     await world.query("UPDATE tasks_app_task SET push_due_at = push_due_at - interval '3 seconds'")
     await delivery.sweep()
-    await wait_for_row(world, task_id, *(await _all_done(world, task_id)))
+    await wait_for_row(world, task_id, *(await all_done(world, task_id)))
 
 
 async def test_a_stopped_worker_gives_back_what_it_held(world: World, delivery: Delivery, receiver: Receiver) -> None:
@@ -256,11 +205,11 @@ async def test_a_config_made_later_begins_with_the_next_event(
     config = CreateTaskPushNotificationConfigRequest(task_id=task_id, url=receiver.url("/later"))
     await operations.create_push_config(world.call(entry), config)
     await delivery.deliver([task_id])
-    await _idle(delivery)
+    await idle(delivery)
     assert receiver.deliveries("/later") == []
     await operations.send_message(world.call(entry), request(task_id=task_id))
     await delivery.deliver([task_id])
-    await wait_for_row(world, task_id, *(await _all_done(world, task_id)))
+    await wait_for_row(world, task_id, *(await all_done(world, task_id)))
     assert receiver.deliveries("/later")[0].state == "TASK_STATE_WORKING"
 
 
@@ -272,7 +221,7 @@ async def test_a_new_address_gets_what_the_old_one_did_not_take(
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/old"), id="c")
     await delivery.deliver([task_id])
-    (_, last_seq, *_) = await _all_done(world, task_id)
+    (_, last_seq, *_) = await all_done(world, task_id)
     await wait_for_row(world, task_id, 0, last_seq, True, False, 1, "HTTP 503")
     config = CreateTaskPushNotificationConfigRequest(task_id=task_id, id="c", url=receiver.url("/new"))
     await operations.create_push_config(world.call(entry), config)
@@ -325,7 +274,7 @@ async def test_version_0_3_is_told_with_the_whole_task(world: World, delivery: D
     call.dialect = "JSONRPC/0.3"
     task_id = (await operations.send_message(call, request(push_config=config))).record.id
     await delivery.deliver([task_id])
-    await wait_for_row(world, task_id, *(await _all_done(world, task_id)))
+    await wait_for_row(world, task_id, *(await all_done(world, task_id)))
     tasks = receiver.deliveries("/v03")
     assert {d.headers["content-type"] for d in tasks} == {"application/json"}
     assert [(d.json["kind"], d.json["id"]) for d in tasks] == [("task", task_id)] * len(tasks)
@@ -343,15 +292,3 @@ async def test_a_task_without_configs_rings_no_bell(
     assert rung == []
     told = await tell(world, entry, "http://127.0.0.1:1/")
     assert set(rung) == {told}
-
-
-async def _all_done(world: World, task_id: str) -> tuple[Any, ...]:
-    last_seq = (await world.load(task_id)).last_seq
-    return (last_seq, last_seq, False, False, 0, "")
-
-
-async def _idle(delivery: Delivery) -> None:
-    """Wait until no delivery runs."""
-    async with asyncio.timeout(PATIENCE):
-        while delivery._running:
-            await asyncio.wait(delivery._running)
