@@ -28,12 +28,11 @@ def main() -> int:
     say(f"Again with: make chaos ROUNDS={options.rounds} SEED={seed}")
     started = time.monotonic()
     with Site() as site:
-        say(f"The host is ready after {time.monotonic() - started:.0f} s")
+        site.keep = True
+        say(f"Its logs and database are in {site.folder}, and are kept if anything is found")
         result = run(site, Plan(seed, draw(seed, options.rounds)), say)
         site.keep = not result.audit.clean
     say(table(result))
-    if site.keep:
-        say(f"Its logs and database are in {site.folder}")
     say(f"{time.monotonic() - started:.0f} s in all")
     return 0 if result.audit.clean else 1
 
