@@ -39,6 +39,11 @@ def authenticate(
     raise UnauthenticatedError(CHALLENGE)
 
 
+def may_call(entry: AgentEntry, caller: Caller) -> bool:
+    """Whether a caller who is known already may call an agent: what `authenticate` asks for."""
+    return entry.open or caller.authenticated
+
+
 def _caller(registry: Registry, key: str) -> Caller:
     known = registry.key(hash_key(key))
     if known is None or (known.expires_at is not None and known.expires_at <= timezone.now()):

@@ -44,6 +44,7 @@ BY_NUMBER = dict(enumerate(TaskState))
 TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
 INTERRUPTED = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 SETTLED = TERMINAL | INTERRUPTED
+FRUITLESS = TERMINAL - {TaskState.COMPLETED}
 RUNNING = frozenset({TaskState.SUBMITTED, TaskState.WORKING})
 
 _ACTIVE = SETTLED | {TaskState.WORKING}

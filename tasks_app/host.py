@@ -7,20 +7,22 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from agents.access import flush_last_used
 from agents.outbound.rules import OutboundRules
 from agents.registry import CHANNEL as AGENTS_CHANNEL
 from agents.registry import AgentEntry, Registry
-from agents.runtimes.base import Caller, Run
+from agents.runtimes.base import Answered, Caller, Delegations, Run
 from protocol.model import Task
 from protocol.requests import SendMessageRequest
+from protocol.states import FRUITLESS
 from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import task_of
+from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.hub import Hub
 from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL
@@ -38,7 +40,11 @@ _LAST_USED_SECONDS = 60.0
 
 
 class Host:
-    """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker"."""
+    """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
+
+    Made by `tasks_app.process.make_host`, which adds what is built on a host: `delegations` of the runs, `on_fruitless`
+    for tasks that ended without a result, and `on_answer` for a task that was given to this process.
+    """
 
     def __init__(self, role: str) -> None:
         dsn = database_dsn()
@@ -52,6 +58,10 @@ class Host:
         self.doorbell = Doorbell()
         self.outbound = OutboundRules.from_settings()
         self.usage = Usage(self.store.pool)
+        self.waits = Waits(self.store, self.origin)
+        self.delegations: Delegations
+        self.on_fruitless: Callable[[Sequence[str]], Coroutine[Any, Any, None]]
+        self.on_answer: Callable[[str], Coroutine[Any, Any, None]]
         self.executions: dict[str, Execution] = {}
         self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
         self._background: set[asyncio.Task[Any]] = set()
@@ -65,6 +75,7 @@ class Host:
         self.listener.on(EVENTS_CHANNEL, self.hub.notified)
         self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self._reload()))
         self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
+        self.listener.on(ANSWER_CHANNEL, self._answer_told)
         await self.listener.start()
         await self.hub.start()
         self.doorbell.start()
@@ -98,6 +109,7 @@ class Host:
         request: SendMessageRequest,
         caller: Caller,
         extensions: frozenset[str],
+        answered: Answered | None = None,
     ) -> Execution:
         """Start the newest turn of a task in this process, under the attempt that the record names."""
         follow_up = record.message_count > 1
@@ -109,12 +121,15 @@ class Host:
             caller=caller,
             task=task_of(record) if follow_up else None,
             load_related=lambda: self._related(record, request.message.reference_task_ids),
+            delegations=self.delegations,
+            attempt=record.attempt,
             extensions=extensions,
+            answered=answered,
         )
         older = self.executions.get(record.id)
         if older is not None:
             older.fence()
-        execution = Execution(entry, run, record, self.journal, self._ended)
+        execution = Execution(entry, run, record, self.journal, self.waits, self._ended)
         self.executions[record.id] = execution
         execution.start()
         return execution
@@ -135,10 +150,15 @@ class Host:
             del self.executions[execution.record.id]
 
     def _published(self, writes: Sequence[Write]) -> None:
+        fruitless: list[str] = []
         for write in writes:
             self.hub.publish(write.task_id, write.events if isinstance(write, Change) else [])
             if isinstance(write, Change) and write.has_push_configs and write.events:
                 self.doorbell.ring_for_push(write.task_id)
+            if isinstance(write, Change) and write.state in FRUITLESS:
+                fruitless.append(write.task_id)
+        if fruitless:
+            self.spawn(self.on_fruitless(fruitless))
 
     async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
         """The tasks that a message refers to, as far as its sender may see them."""
@@ -151,6 +171,11 @@ class Host:
         execution = self.executions.get(task_id)
         if execution is not None:
             self.spawn(execution.cancel())
+
+    def _answer_told(self, payload: str) -> None:
+        origin, _, task_id = payload.partition(" ")
+        if origin == self.origin:
+            self.spawn(self.on_answer(task_id))
 
     async def _caught_up(self) -> None:
         await self.registry.reload()

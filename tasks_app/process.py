@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
+from tasks_app.execution.cascade import cancel_children, cancel_orphans
+from tasks_app.execution.handover import take_answer
+from tasks_app.execution.missed import hear_missed
 from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
 from tasks_app.host import Host
+from tasks_app.operations.delegating import HostDelegations
 
 _current: Host | None = None
 _upkeep: asyncio.Task[None] | None = None
 _starting: asyncio.Lock | None = None
+
+
+def make_host(role: str) -> Host:
+    """A host that is not started yet, with what is built on it."""
+    host = Host(role)
+    host.delegations = HostDelegations(host)
+    host.on_fruitless = partial(cancel_children, host)
+    host.on_answer = partial(take_answer, host)
+    return host
 
 
 async def get_host(role: str = "web") -> Host:
@@ -19,10 +33,10 @@ async def get_host(role: str = "web") -> Host:
         _starting = _starting or asyncio.Lock()
         async with _starting:
             if _current is None:
-                host = Host(role)
+                host = make_host(role)
                 await host.start()
-                jobs = (extend_leases, sweep) if role == "web" else (extend_leases,)  # beat asks a worker to sweep
-                _upkeep = asyncio.create_task(keep_up(host, *jobs), name="upkeep")
+                sweeps = (sweep, cancel_orphans) if role == "web" else ()  # beat asks a worker to sweep
+                _upkeep = asyncio.create_task(keep_up(host, extend_leases, hear_missed, *sweeps), name="upkeep")
                 _current = host
     return _current
 

@@ -1,7 +1,15 @@
-"""What is wrong with an agent's code, in words for the person who registers it."""
+"""What is wrong with an agent's code, or with what it asks of the host, in words for the person who wrote it."""
 
 from __future__ import annotations
 
 
 class ExecutorError(Exception):
     """The code that an agent names cannot be loaded. The text holds no path and no traceback."""
+
+
+class DelegationError(Exception):
+    """A task could not be delegated. The text says why; `reason` is the error in one word, such as AGENT_NOT_FOUND."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason

@@ -19,6 +19,8 @@ SIMULATOR = "simulator"
 class BrokenRuntime:
     """Stands in for code that cannot be imported or constructed: the agent stays listed, each of its runs fails."""
 
+    decides_refusals = False
+
     async def execute(self, run: Run, updates: Updates) -> None:
         """Raises InternalError."""
         raise InternalError

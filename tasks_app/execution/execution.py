@@ -13,11 +13,14 @@ from collections.abc import Callable
 from msgspec import UNSET, Raw, UnsetType
 
 from agents.registry import AgentEntry
-from agents.runtimes.base import Run
+from agents.runtimes.base import Answer, Run
+from agents.runtimes.current import current
+from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
-from protocol.states import RUNNING, TaskState, may_move
+from protocol.states import INTERRUPTED, RUNNING, TaskState, may_move
 from tasks_app.execution.draft import TaskDraft
+from tasks_app.execution.waiting import Waits
 from tasks_app.journal import Change, Journal
 from tasks_app.record import TaskRecord
 
@@ -28,6 +31,7 @@ _BUFFERED_EVENTS = 1000  # an agent that is this far ahead of the database waits
 FAILED_TEXT = "The agent failed to process the message."
 UNFINISHED_TEXT = "The agent ended without a result."
 TIMEOUT_TEXT = "The agent took longer than its time limit."
+REFUSED_TEXT = "The authorization was refused by {}."
 STOPPED_TEXT = "The host was stopped before the agent had finished."
 
 
@@ -39,7 +43,13 @@ class Execution:
     """
 
     def __init__(
-        self, entry: AgentEntry, run: Run, record: TaskRecord, journal: Journal, ended: Callable[[Execution], None]
+        self,
+        entry: AgentEntry,
+        run: Run,
+        record: TaskRecord,
+        journal: Journal,
+        waits: Waits,
+        ended: Callable[[Execution], None],
     ) -> None:
         self.entry = entry
         self.record = record
@@ -48,6 +58,9 @@ class Execution:
         self._run = run
         self._draft = TaskDraft(record)
         self._journal = journal
+        self._waits = waits
+        self._answer: asyncio.Future[Answer] | None = None
+        self._waited = False
         self._ended = ended
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
@@ -113,14 +126,21 @@ class Execution:
                 await self._cancel_agent()
             self._finish()
             await self._drained()
+            if self._waited and not self.record.state.terminal:
+                await self._waits.end(self.record)
         finally:
             self._ended(self)
 
     async def _execute_agent(self) -> None:
         self._in_agent = True
-        self._limit = asyncio.get_running_loop().call_later(self.entry.timeout_seconds, self._stop_late_agent)
+        self._limit_time()
+        current.set((self._run, self))
         try:
-            await self.entry.runtime.execute(self._run, self)
+            answered = self._run.answered
+            if answered is None or answered.approved is not False or self.entry.runtime.decides_refusals:
+                await self.entry.runtime.execute(self._run, self)
+            else:
+                self._refuse(answered.by)
         except Exception:
             logger.exception("Agent %s failed on task %s", self.entry.slug, self.record.id)
             if not self._cancelling:  # Then it has stopped, as it was asked to.
@@ -128,6 +148,15 @@ class Execution:
         finally:
             self._in_agent = False
             self._limit.cancel()
+
+    def _limit_time(self) -> None:
+        self._limit = asyncio.get_running_loop().call_later(self.entry.timeout_seconds, self._stop_late_agent)
+
+    def _refuse(self, by: str) -> None:
+        """Code that takes any follow-up for a consent is not told of a refusal."""
+        message = Message(message_id=new_id(), role=Role.AGENT, parts=[Part(text=REFUSED_TEXT.format(by))])
+        self._draft.move(TaskState.REJECTED, message)
+        self._accepted()
 
     def _stop_late_agent(self) -> None:
         """The time is up. Code that swallows its cancellation goes on, without a task: what it says is refused."""
@@ -190,6 +219,41 @@ class Execution:
             self._draft.reply(message)
         self._accepted()
 
+    # --- waiting for the next message ----------------------------------------------------------
+
+    async def answer(self) -> Answer:
+        """Wait for the next message of an interrupted task, in this process."""
+        self._check_fence()
+        if self._draft.state not in INTERRUPTED:
+            raise InvalidAgentResponseError(f"A task that is {self._draft.state} waits for no answer.")
+        self._limit.cancel()
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._drained()
+            if self._fenced or not await self._waits.begin(self.record):
+                self.fence()
+                raise asyncio.CancelledError
+            self._waited = True
+            return await self._answer
+        finally:
+            self._answer = None
+            self._limit_time()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run waits for a message, which `resume` may hand to it."""
+        return self._answer is not None and not self._answer.done() and not self._fenced
+
+    def resume(self, record: TaskRecord, answer: Answer) -> None:
+        """The run goes on with an answer, under the attempt of `record`."""
+        assert self._answer is not None
+        self.record, self._draft = record, TaskDraft(record)
+        self._run.attempt = record.attempt
+        self._waited = False
+        self._settled = None
+        self.first_update = asyncio.get_running_loop().create_future()
+        self._answer.set_result(answer)
+
     @property
     def lost(self) -> bool:
         """Whether a heartbeat that did not find this run means that another attempt owns the task."""
@@ -208,6 +272,8 @@ class Execution:
     def _check_fence(self) -> None:
         if self._fenced:
             raise asyncio.CancelledError
+        if self._answer is not None:
+            raise InvalidAgentResponseError("A run that waits for an answer reports nothing meanwhile.")
 
     def _accepted(self) -> None:
         if not self.first_update.done():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from agents.runtimes.base import Answered
 from protocol.model import Message, Task
 from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from tasks_app.record import TaskRecord
@@ -14,6 +15,7 @@ class Turn(Struct, rename="camel", omit_defaults=True, kw_only=True):
     """A SendMessageRequest without its message, and what the host knows of the call.
 
     `acknowledged` says that the caller has been given a task, so that a Message cannot be the whole answer any more.
+    `answered` names who sent it from the task's page, in the caller's place.
     """
 
     configuration: SendMessageConfiguration | UnsetType = UNSET
@@ -21,6 +23,7 @@ class Turn(Struct, rename="camel", omit_defaults=True, kw_only=True):
     extensions: list[str] = []
     authenticated: bool = False
     acknowledged: bool = False
+    answered: Answered | None = None
 
     def request(self, message: Message) -> SendMessageRequest:
         """The request as the caller sent it."""

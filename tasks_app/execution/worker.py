@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.runtimes.base import Caller
 from protocol.states import RUNNING
+from tasks_app.execution.cascade import cancel_orphans
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
@@ -80,7 +81,10 @@ class WorkerLoop:
         """Look for abandoned tasks, once. Returns how many were looked at."""
 
         async def look() -> int:
-            return await sweep(await get_host())
+            host = await get_host()
+            found = await sweep(host)
+            await cancel_orphans(host)
+            return found
 
         found: int = self.call(look()).result(_START_SECONDS)
         return found
@@ -106,6 +110,7 @@ async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None
     record = replace(record.copy(), version=record.version + 1, worker=host.origin)  # What was read is shared.
     turn = turn_of(record)
     caller = Caller(record.owner, authenticated=turn.authenticated)
-    execution = host.execute(entry, record, turn.request(message_of(record)), caller, frozenset(turn.extensions))
+    request, extensions = turn.request(message_of(record)), frozenset(turn.extensions)
+    execution = host.execute(entry, record, request, caller, extensions, turn.answered)
     execution.acknowledged = turn.acknowledged
     return execution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from agents.models import Agent
-from protocol.states import TaskState
+from protocol.states import INTERRUPTED, RUNNING, TaskState
 
 
 class Task(models.Model):
@@ -33,6 +33,9 @@ class Task(models.Model):
     lease_until = models.DateTimeField(null=True)
     retries = models.SmallIntegerField(db_default=0, help_text="Runs of the newest turn that were lost and repeated.")
     deadline_at = models.DateTimeField(null=True, help_text="When the newest turn has to have ended, by its caller.")
+    waiting_attempt = models.IntegerField(
+        null=True, help_text="The run that waits in its process for the next message, if its lease holds."
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     parent_id = models.CharField(max_length=36, null=True, help_text="The task whose agent delegated this one.")
     trace_id = models.CharField(max_length=64, null=True)
@@ -44,6 +47,7 @@ class Task(models.Model):
     has_stored_parts = models.BooleanField(db_default=False, help_text="Whether parts of it are kept in files.")
 
     class Meta:
+        permissions = [("answer_task", "Can answer waiting tasks and cancel tasks")]
         indexes = [
             models.Index(fields=["agent", "owner", "-status_at", "-id"], name="task_list"),
             models.Index(fields=["agent", "owner", "context_id", "-status_at", "-id"], name="task_list_context"),
@@ -56,6 +60,11 @@ class Task(models.Model):
             ),
             models.Index(fields=["push_due_at"], name="task_push_due", condition=models.Q(push_due_at__isnull=False)),
             models.Index(fields=["parent_id"], name="task_parent", condition=models.Q(parent_id__isnull=False)),
+            models.Index(
+                fields=["parent_id"],
+                name="task_open_child",
+                condition=models.Q(parent_id__isnull=False, state__in=sorted(s.number for s in RUNNING | INTERRUPTED)),
+            ),
         ]
 
     def __str__(self) -> str:

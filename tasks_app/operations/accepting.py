@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from msgspec import UNSET
 from msgspec.json import encode
 
+from agents.runtimes.base import Answer
 from protocol import codec
 from protocol.errors import (
     ContentTypeNotSupportedError,
@@ -24,7 +25,9 @@ from protocol.states import RUNNING, TaskState
 from protocol.timestamps import now
 from tasks_app.execution.draft import TaskDraft, heard
 from tasks_app.execution.execution import Execution
+from tasks_app.execution.handover import resume
 from tasks_app.execution.turn import Turn
+from tasks_app.execution.waiting import waits_in_process
 from tasks_app.journal import Acceptance, Change, Creation
 from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.operations.call import Call
@@ -52,8 +55,8 @@ async def accept_message(
 ) -> Accepted:
     """Store the message and start the agent; the message is committed before anything runs (§3.1.1).
 
-    `acknowledged` says that the caller is going to be given a task before the agent has answered. `metadata`, a JSON
-    object, is what a new task has before its agent adds to it. Raises
+    `acknowledged` says that the caller is going to be given a task before the agent has answered; an agent that
+    delegates always is. `metadata`, a JSON object, is what a new task has before its agent adds to it. Raises
     ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotFoundError, UnsupportedOperationError for a
     task that has ended or is busy, InvalidParamsError for a wrong context, a repeated messageId with other content or
     a webhook that may not be called; then nothing was stored.
@@ -71,7 +74,8 @@ async def accept_message(
         metadata=request.metadata,
         extensions=sorted(call.extensions),
         authenticated=call.caller.authenticated,
-        acknowledged=acknowledged,
+        acknowledged=acknowledged or call.parent_id is not None,
+        answered=call.answered,
     )
     if request.message.task_id:
         return await _continue_task(call, request, turn, acceptance, push_config)
@@ -111,7 +115,7 @@ async def _create_task(
     message.context_id = message.context_id or new_id()
     at = now()
     entry = heard(message, 1, at)
-    here = call.entry.execution == call.host.role
+    here = call.runs_here
     record = TaskRecord(
         id=message.task_id,
         agent_id=call.entry.id,
@@ -154,6 +158,8 @@ def _creation(call: Call, record: TaskRecord, message: HistoryEntry, acceptance:
         acceptance=acceptance,
         done=asyncio.get_running_loop().create_future(),
         metadata=record.metadata,
+        parent_id=call.parent_id,
+        deadline_at=call.deadline_at,
     )
 
 
@@ -168,21 +174,23 @@ async def _continue_task(
         record = await call.load_task(request.message.task_id)
         if acceptance is not None and await call.host.store.receipt(*_receipt_key(acceptance)) is not None:
             return await _repeated(call, acceptance)
-        _check_follow_up(record, request.message)
+        _check_follow_up(call, record, request.message)
         follow_up = _follow_up(call, record, request.message, turn, acceptance)
         if push_config is not None:
             follow_up.push_config = sealed(push_config, record.id, call.dialect, record.last_seq)
             await check_room(call, follow_up.push_config)
         if await call.host.journal.submit(follow_up):
-            return _start(call, _after(record, follow_up), request)
+            return await _go_on(call, _after(record, follow_up), request)
     message = "The task changed too often while the message was being taken in."
     raise UnsupportedOperationError(message, {"taskId": request.message.task_id})
 
 
-def _check_follow_up(record: TaskRecord, message: Message) -> None:
+def _check_follow_up(call: Call, record: TaskRecord, message: Message) -> None:
     if message.context_id and message.context_id != record.context_id:  # §3.4.3
         raise InvalidParamsError([Violation("message.contextId", "is not the context of the task")])
     where = {"taskId": record.id, "state": str(record.state)}
+    if call.answers_attempt not in (None, record.attempt):
+        raise UnsupportedOperationError("The task has gone on since: somebody else was first to answer it.", where)
     if record.state.terminal:
         raise UnsupportedOperationError(f"The task is {record.state} and takes no more messages.", where)
     if record.state in RUNNING:
@@ -190,13 +198,17 @@ def _check_follow_up(record: TaskRecord, message: Message) -> None:
 
 
 def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None) -> Change:
-    """The next turn: a new attempt, which fences off a run that still waits in some process."""
+    """The next turn: a new attempt, which goes to the run that waits for it, or else fences off any older one."""
     message.context_id = record.context_id
     draft = TaskDraft(replace(record, attempt=record.attempt + 1))
     draft.move(TaskState.WORKING)
     draft.hear(message)
-    here = call.host.origin if call.entry.execution == call.host.role else None
-    return draft.change(record, here, request=encode(turn).decode(), acceptance=acceptance)
+    here = call.host.origin if call.runs_here else None
+    to = record.worker if waits_in_process(record) else here
+    change = draft.change(record, to, request=encode(turn).decode(), acceptance=acceptance)
+    if to not in (here, None):
+        change.lease_until = record.lease_until  # it is for the process that waits to say that it lives
+    return change
 
 
 def _after(record: TaskRecord, change: Change) -> TaskRecord:
@@ -212,11 +224,23 @@ def _after(record: TaskRecord, change: Change) -> TaskRecord:
     return after
 
 
+async def _go_on(call: Call, record: TaskRecord, request: SendMessageRequest) -> Accepted:
+    """Start the next turn, or hand it to the run that waits for it, here or in another process."""
+    host = call.host
+    if record.worker not in (None, host.origin):
+        await host.waits.tell(record.worker, record.id)
+        return Accepted(record, None)
+    execution = resume(host, record, Answer(request.message, call.answered)) if record.worker else None
+    return _start(call, record, request) if execution is None else Accepted(record, execution)
+
+
 def _start(call: Call, record: TaskRecord, request: SendMessageRequest) -> Accepted:
     if record.worker is None:
         call.host.doorbell.ring(record.id, record.attempt)
         return Accepted(record, None)
-    execution = call.host.execute(call.entry, record, request, call.caller, call.extensions)
+    execution = call.host.execute(call.entry, record, request, call.caller, call.extensions, call.answered)
+    if call.parent_id is not None:
+        execution.acknowledged = True
     return Accepted(record, execution)
 
 

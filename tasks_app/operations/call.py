@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from agents.keys import ANONYMOUS
+from agents.models import Agent
 from agents.registry import AgentEntry
-from agents.runtimes.base import Caller
+from agents.runtimes.base import Answered, Caller
 from protocol.errors import ExtensionSupportRequiredError, TaskNotFoundError
 from tasks_app.host import Host, may_see
 from tasks_app.record import TaskRecord
@@ -20,6 +22,8 @@ class Call:
 
     `requested` are the extensions that the request names, `requested_v03` those that it names as 0.3 does.
     `find_base_url` tells where the caller reached the host over HTTP, such as `https://api.example.com`.
+    `parent_id` is the task whose agent calls, `deadline_at` the time by which that task has to have ended. `answered`
+    is set for a person at the host who answers a task in the caller's place, as they saw it under `answers_attempt`.
     """
 
     host: Host
@@ -30,6 +34,10 @@ class Call:
     requested_v03: frozenset[str] = frozenset()
     resume_after: int | None = None
     find_base_url: Callable[[], str] = str
+    parent_id: str | None = None
+    deadline_at: datetime | None = None
+    answered: Answered | None = None
+    answers_attempt: int | None = None
 
     @property
     def binding(self) -> str:
@@ -59,6 +67,13 @@ class Call:
             return declared
         requested = self.requested | self.requested_v03 if self.version == "0.3" else self.requested
         return declared & requested
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether a new run of the agent belongs in this process. Delegated to an agent of the web process, it stays in
+        the process of the agent that delegates: no worker can ring for a web process."""
+        execution = self.entry.execution
+        return execution == self.host.role or (self.parent_id is not None and execution == Agent.Execution.WEB)
 
     def check_extensions(self) -> None:
         """Raises ExtensionSupportRequiredError unless the request names all that the agent requires (§3.3.4)."""

@@ -116,7 +116,7 @@ async def stream_message(call: Call, request: SendMessageRequest) -> TaskStream:
     Raises UnsupportedOperationError for an agent without streaming and what `accept_message` raises, before a frame.
     """
     _check_streaming(call)
-    accepted = await accept_message(call, request, acknowledged=call.entry.execution != call.host.role)
+    accepted = await accept_message(call, request, acknowledged=not call.runs_here)
     record = accepted.record.copy()  # before the agent's first update, so that every stream tells the whole story
     configuration = request.configuration
     history_length = None if configuration is UNSET else configuration.history_length

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
 
-from agents.runtimes.base import Caller, Run
+from agents.runtimes.base import Answer, Answered, Caller, Run
 from protocol.model import Artifact, Message, Part, Role, Task
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
@@ -25,6 +25,7 @@ class Recorder:
     messages: list[Message] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     metadata: list[bytes] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
 
     async def status(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
         self.calls.append((state, texts(message.parts)[0]) if message else (state,))
@@ -47,6 +48,10 @@ class Recorder:
     async def reply(self, message: Message) -> None:
         self.calls.append(("reply", *texts(message.parts)))
         self.messages.append(message)
+
+    async def answer(self) -> Answer:
+        self.calls.append(("answer",))
+        return self.answers.pop(0)
 
     def _note(self, metadata: Raw | UnsetType) -> None:
         if not isinstance(metadata, UnsetType):
@@ -77,6 +82,8 @@ def make_run(
     related: Sequence[Task] = (),
     message: Message | None = None,
     extensions: frozenset[str] = frozenset(),
+    delegations: Any = None,
+    answered: Answered | None = None,
     **request: Any,
 ) -> Run:
     """A run for a message of these parts."""
@@ -92,5 +99,7 @@ def make_run(
         caller=caller or Caller("alice", authenticated=True),
         task=task,
         load_related=load_related,
+        delegations=delegations,
         extensions=extensions,
+        answered=answered,
     )

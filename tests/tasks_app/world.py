@@ -21,6 +21,7 @@ from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.host import Host
 from tasks_app.operations import Call
+from tasks_app.process import make_host
 from tasks_app.record import TaskRecord
 
 PATIENCE = 20.0
@@ -37,6 +38,8 @@ async def nothing(run: Run, updates: Updates) -> None:
 
 class Script:
     """A runtime made of two functions."""
+
+    decides_refusals = False
 
     def __init__(self, execute: Act, cancel: Act = nothing) -> None:
         self._execute = execute
@@ -71,7 +74,7 @@ class World:
 
     async def start_host(self, role: str = "web") -> Host:
         """One more process's worth of a host."""
-        host = Host(role)
+        host = make_host(role)
         await host.start()
         self.hosts.append(host)
         return host

@@ -38,6 +38,7 @@ class PythonRuntime:
 
     def __init__(self, executor: AgentExecutor) -> None:
         self._executor = executor
+        self.decides_refusals = bool(getattr(executor, "decides_refusals", False))
 
     async def execute(self, run: Run, updates: Updates) -> None:
         """Call `execute` with the message, the task as it was (follow-ups) and the tasks that the message refers to."""
@@ -80,8 +81,12 @@ def _exit_is_an_error() -> Iterator[None]:
 
 
 def _call_context(run: Run) -> ServerCallContext:
+    answered = run.answered
     return ServerCallContext(
-        user=_user(run.caller), tenant=run.request.tenant, requested_extensions=set(run.extensions)
+        state={} if answered is None else {"answered_by": answered.by, "approved": answered.approved},
+        user=_user(run.caller),
+        tenant=run.request.tenant,
+        requested_extensions=set(run.extensions),
     )
 
 

@@ -34,7 +34,7 @@ def read_message(message: pb.Message, task_id: str, context_id: str) -> Message:
     return Message(
         message_id=_read_key(message.message_id, "messageId") if message.message_id else new_id(),
         role=Role.USER if message.role == pb.Role.ROLE_USER else Role.AGENT,
-        parts=_read_parts(message.parts, "message"),
+        parts=read_parts(message.parts, "message"),
         context_id=context_id,
         task_id=task_id,
         metadata=_read_metadata(message),
@@ -47,7 +47,7 @@ def read_artifact(artifact: pb.Artifact) -> Artifact:
     """An artifact or a chunk of one."""
     return Artifact(
         artifact_id=_read_key(artifact.artifact_id, "artifactId"),
-        parts=_read_parts(artifact.parts, "artifact"),
+        parts=read_parts(artifact.parts, "artifact"),
         name=artifact.name,
         description=artifact.description,
         metadata=_read_metadata(artifact),
@@ -88,7 +88,7 @@ def _read_key(key: str, name: str) -> str:
     return key
 
 
-def _read_parts(parts: Sequence[pb.Part], where: str) -> list[Part]:
+def read_parts(parts: Sequence[pb.Part], where: str) -> list[Part]:
     if not parts:
         raise InvalidAgentResponseError(f"The agent sent {where} parts that are empty.")
     return [read_part(part) for part in parts]

@@ -26,6 +26,7 @@ class Simulator(ABC):
     example: ClassVar[str]
     input_modes: ClassVar[tuple[str, ...]] = TEXT_MODES
     output_modes: ClassVar[tuple[str, ...]] = TEXT_MODES
+    decides_refusals: bool = False
 
     @abstractmethod
     async def execute(self, run: Run, updates: Updates) -> None:
