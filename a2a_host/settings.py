@@ -100,7 +100,9 @@ OUTBOUND_ALLOW = _outbound_allow()
 # An idle stream says this often that it lives: proxies cut what is silent for half a minute.
 KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
 # A process that runs tasks and is silent for so long counts as dead. It is heard five times in that time.
-LEASE_SECONDS = _seconds("LEASE_SECONDS", 15.0)
+LEASE_SECONDS = _seconds("LEASE_SECONDS", 8.0)
+# How long runs may go on in a process that was told to stop. Everything has ended about four seconds later.
+SHUTDOWN_GRACE_SECONDS = _seconds("SHUTDOWN_GRACE_SECONDS", 3.0)
 # Deleting what is kept no longer: so many tasks at most in one transaction, a pause after each (in seconds), and how
 # often the worker looks for more.
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)

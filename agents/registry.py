@@ -66,6 +66,12 @@ class Registry:
         """The agent with this primary key, also when it is disabled, so that its running tasks finish."""
         return self._snapshot.by_id.get(agent_id)
 
+    @property
+    def answer_limits(self) -> dict[int, int]:
+        """The time in seconds for which tasks wait for an answer, by the agents that limit it."""
+        limits = {entry.id: entry.answer_within_seconds for entry in self._snapshot.by_id.values()}
+        return {agent_id: seconds for agent_id, seconds in limits.items() if seconds is not None}
+
     def key(self, digest: str) -> KeyEntry | None:
         """The enabled key with this SHA-256 (hex). Whether it has expired is for the caller to say."""
         return self._snapshot.keys.get(digest)

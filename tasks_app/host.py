@@ -10,22 +10,26 @@ import socket
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from django.conf import settings
+
 from agents.access import flush_last_used
 from agents.outbound.rules import OutboundRules
 from agents.registry import CHANNEL as AGENTS_CHANNEL
 from agents.registry import AgentEntry, Registry
 from agents.runtimes.base import Answered, Caller, Delegations, Run
+from protocol.errors import UnavailableError
 from protocol.model import Task
 from protocol.requests import SendMessageRequest
-from protocol.states import FRUITLESS
+from protocol.states import FRUITLESS, RUNNING
 from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
+from tasks_app.execution.heartbeat import Heartbeat, Pulse, take_pulse
 from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.hub import Hub
 from tasks_app.journal import Change, Journal
-from tasks_app.journal.leases import CONTROL_CHANNEL
+from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL
 from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.listener import Listener
@@ -35,7 +39,7 @@ from tasks_app.usage import Usage
 
 logger = logging.getLogger(__name__)
 
-_SHUTDOWN_GRACE_SECONDS = 2.0
+_SHUTDOWN_GRACE_SECONDS = settings.SHUTDOWN_GRACE_SECONDS
 _LAST_USED_SECONDS = 60.0
 
 
@@ -43,7 +47,9 @@ class Host:
     """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
 
     Made by `tasks_app.process.make_host`, which adds what is built on a host: `delegations` of the runs, `on_fruitless`
-    for tasks that ended without a result, and `on_answer` for a task that was given to this process.
+    for tasks that ended without a result, `on_answer` for a task that was given to this process, `take_queued` to run a
+    queued task (id, attempt) here, `room` for how many more could begin, `hand_back` for runs (task id, attempt) that
+    are left to other processes, and `sweep`, one look for tasks that nobody runs.
     """
 
     def __init__(self, role: str) -> None:
@@ -63,18 +69,26 @@ class Host:
         self.on_fruitless: Callable[[Sequence[str]], Coroutine[Any, Any, None]]
         self.on_answer: Callable[[str], Coroutine[Any, Any, None]]
         self.executions: dict[str, Execution] = {}
-        self.overdue: set[str] = set()  # tasks whose lease was over when this process last looked
+        self.draining = False  # whether the process ends and begins no more runs
+        self.called = asyncio.Event()  # set when there is something to look for
+        self.take_queued: Callable[[str, int], None]
+        self.room: Callable[[], int]
+        self.hand_back: Callable[[Sequence[tuple[str, int]]], Coroutine[Any, Any, None]]
+        self.sweep: Callable[[], Coroutine[Any, Any, int]]
+        self.heartbeat = Heartbeat(dsn, self.origin, role, lambda: list(self.executions.values()), self._heard)
         self._background: set[asyncio.Task[Any]] = set()
         self._last_used: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Connect and listen; raises `psycopg.OperationalError` or `PoolTimeout` without a database."""
+        self._loop = asyncio.get_running_loop()
         await self.store.start()
         await self.registry.load()
         await self.journal.start()
         self.listener.on(EVENTS_CHANNEL, self.hub.notified)
         self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self._reload()))
         self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
+        self.listener.on(QUEUE_CHANNEL, lambda _: self.called.set())
         self.listener.on(ANSWER_CHANNEL, self._answer_told)
         await self.listener.start()
         await self.hub.start()
@@ -85,6 +99,7 @@ class Host:
     async def stop(self) -> None:
         """End runs and streams, write everything, close."""
         await self.end_runs()
+        self.heartbeat.stop()
         for task in [*self._background, *([self._last_used] if self._last_used else [])]:
             task.cancel()
         self.doorbell.stop()
@@ -95,12 +110,24 @@ class Host:
         await self.store.stop()
 
     async def end_runs(self) -> None:
-        """Let runs finish for a moment and FAIL the rest, then end the streams: callers hear how it went."""
+        """Begin no more runs, let those here finish for a while, leave to others what may be repeated, FAIL the rest;
+        then end the streams: callers hear how it went."""
+        self.draining = True
         if self.executions:
             runs = [asyncio.ensure_future(e.settled()) for e in self.executions.values()]
             await asyncio.wait(runs, timeout=_SHUTDOWN_GRACE_SECONDS)
+        running = [e for e in self.executions.values() if e.record.state in RUNNING]
+        await self._hand_back([e for e in running if e.entry.max_retries])
         await asyncio.gather(*(e.stop() for e in list(self.executions.values())))
         self.hub.end()
+
+    async def _hand_back(self, runs: Sequence[Execution]) -> None:
+        left = await asyncio.gather(*(e.leave() for e in runs))
+        given_up = [(e.record.id, e.record.attempt) for e, running in zip(runs, left, strict=True) if running]
+        try:
+            await self.hand_back(given_up)
+        except UnavailableError:
+            logger.warning("%d runs could not be handed back; they will be missed in time", len(given_up))
 
     def execute(
         self,
@@ -110,16 +137,22 @@ class Host:
         caller: Caller,
         extensions: frozenset[str],
         answered: Answered | None = None,
+        begun: TaskRecord | None = None,
+        repeated_from: int = 0,
     ) -> Execution:
-        """Start the newest turn of a task in this process, under the attempt that the record names."""
-        follow_up = record.message_count > 1
+        """Start the newest turn of a task in this process, under the attempt that the record names.
+
+        Where runs of the turn were lost before, `begun` is the task as it was when the turn began, and `repeated_from`
+        the first of these runs.
+        """
+        before = begun or record
         run = Run(
             agent_slug=entry.slug,
             task_id=record.id,
             context_id=record.context_id,
             request=request,
             caller=caller,
-            task=task_of(record) if follow_up else None,
+            task=task_of(before) if len(before.history) > 1 else None,
             load_related=lambda: self._related(record, request.message.reference_task_ids),
             delegations=self.delegations,
             attempt=record.attempt,
@@ -129,7 +162,7 @@ class Host:
         older = self.executions.get(record.id)
         if older is not None:
             older.fence()
-        execution = Execution(entry, run, record, self.journal, self.waits, self._ended)
+        execution = Execution(entry, run, record, self.journal, self.waits, self._ended, repeated_from)
         self.executions[record.id] = execution
         execution.start()
         return execution
@@ -166,6 +199,9 @@ class Host:
         return [
             task_of(r) for i in ids if (r := found.get(i)) is not None and may_see(r, record.agent_id, record.owner)
         ]
+
+    def _heard(self, pulse: Pulse) -> None:
+        self._loop.call_soon_threadsafe(take_pulse, pulse)
 
     def _cancel_asked(self, task_id: str) -> None:
         execution = self.executions.get(task_id)

@@ -6,9 +6,12 @@ import asyncio
 from functools import partial
 
 from tasks_app.execution.cascade import cancel_children, cancel_orphans
+from tasks_app.execution.claiming import Claims
 from tasks_app.execution.handover import take_answer
 from tasks_app.execution.missed import hear_missed
-from tasks_app.execution.upkeep import extend_leases, keep_up, sweep
+from tasks_app.execution.repeating import requeue
+from tasks_app.execution.sweeping import Sweeper, sweep
+from tasks_app.execution.upkeep import keep_up
 from tasks_app.host import Host
 from tasks_app.operations.delegating import HostDelegations
 
@@ -23,6 +26,10 @@ def make_host(role: str) -> Host:
     host.delegations = HostDelegations(host)
     host.on_fruitless = partial(cancel_children, host)
     host.on_answer = partial(take_answer, host)
+    claims = Claims(host)
+    host.take_queued, host.room = claims.take, claims.room
+    host.hand_back = partial(requeue, host, given_up=True)
+    host.sweep = Sweeper(host).look
     return host
 
 
@@ -35,8 +42,8 @@ async def get_host(role: str = "web") -> Host:
             if _current is None:
                 host = make_host(role)
                 await host.start()
-                sweeps = (sweep, cancel_orphans) if role == "web" else ()  # beat asks a worker to sweep
-                _upkeep = asyncio.create_task(keep_up(host, extend_leases, hear_missed, *sweeps), name="upkeep")
+                host.heartbeat.start()
+                _upkeep = asyncio.create_task(keep_up(host, hear_missed, sweep, cancel_orphans), name="upkeep")
                 _current = host
     return _current
 

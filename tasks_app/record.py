@@ -99,6 +99,7 @@ class TaskRecord:
     worker: str | None = None
     lease_until: datetime | None = None
     request: str = "{}"
+    deadline_at: datetime | None = None
     waiting_attempt: int | None = None
     history: list[str] = field(default_factory=list)
     chunks: list[Event] = field(default_factory=list)

@@ -227,6 +227,8 @@ class Agent(models.Model):
             errors = error.error_dict
         if "executor" not in excluded and "executor" not in errors and "kind" not in errors:
             errors |= self._executor_errors()
+        if not {"max_retries", "executor", "kind"} & (excluded | errors.keys()):
+            errors |= self._retry_errors()
         if not {"provider_organization", "provider_url"} & (excluded | errors.keys()):
             errors |= self._provider_errors()
         if "is_root" not in excluded:
@@ -240,6 +242,12 @@ class Agent(models.Model):
         except ExecutorError as error:
             return {"executor": [ValidationError(str(error))]}
         return {}
+
+    def _retry_errors(self) -> dict[str, Any]:
+        if not self.max_retries or factory.is_repeatable(self.kind, self.executor):
+            return {}
+        text = f"{self.executor} does not say `repeatable = True`, so its lost runs are not repeated: use 0."
+        return {"max_retries": [ValidationError(text)]}
 
     def _provider_errors(self) -> dict[str, Any]:
         """§4.4.2: a provider has both members."""

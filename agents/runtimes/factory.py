@@ -7,7 +7,7 @@ import logging
 
 from agents.runtimes.base import Run, Runtime, Updates
 from agents.runtimes.errors import ExecutorError
-from agents.runtimes.simulators import SIMULATORS
+from agents.runtimes.simulators import SIMULATORS, Simulator
 from protocol.errors import InternalError
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,14 @@ def check_executor(kind: str, executor: str, *, construct: bool = True) -> None:
         loading.construct(executor_class)
 
 
+def is_repeatable(kind: str, executor: str) -> bool:
+    """Whether the code says that a run of it may be repeated whose process died. Raises ExecutorError."""
+    if kind == SIMULATOR:
+        return _simulator(executor).repeatable
+    loading = importlib.import_module("agents.runtimes.python.loading")
+    return getattr(loading.load_executor(executor), "repeatable", False) is True
+
+
 def summarize(kind: str, executor: str) -> str:
     """What the code says about itself in one line, "" when it says nothing. Raises ExecutorError."""
     if kind == SIMULATOR:
@@ -92,7 +100,7 @@ def summarize(kind: str, executor: str) -> str:
     return text.partition("\n")[0]
 
 
-def _simulator(name: str) -> type[Runtime]:
+def _simulator(name: str) -> type[Simulator]:
     try:
         return SIMULATORS[name]
     except KeyError:

@@ -6,7 +6,7 @@ import asyncio
 from datetime import datetime
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol import codec
 from protocol.errors import InvalidAgentResponseError
@@ -16,7 +16,7 @@ from protocol.states import RUNNING, TaskState, may_move
 from protocol.timestamps import now, print_timestamp
 from tasks_app.journal.changes import Acceptance, Change
 from tasks_app.journal.leases import LEASE, RING_AGAIN
-from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord
+from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord, assemble
 
 
 class TaskDraft:
@@ -26,7 +26,10 @@ class TaskDraft:
     has changed nothing.
     """
 
-    def __init__(self, record: TaskRecord) -> None:
+    def __init__(self, record: TaskRecord, repeated_from: int = 0) -> None:
+        """`repeated_from` is the first attempt of a turn that is repeated: what its lost runs made of an artifact is
+        replaced by the first that this one says of it, and what earlier turns made stays. A message that they have said
+        is not said again."""
         self._task_id = record.id
         self._context_id = record.context_id
         self._attempt = record.attempt
@@ -38,8 +41,17 @@ class TaskDraft:
         self.message_count = record.message_count
         self.events: list[Event] = []
         self.messages: list[HistoryEntry] = []
-        self._artifacts = {c.artifact_id for c in record.chunks}
-        self._closed_artifacts = {c.artifact_id for c in record.chunks if c.last_chunk}
+        chunks = record.chunks
+        self._unsaid: dict[str | None, list[Event]] = {}
+        self._said: set[str] | None = None
+        if 0 < repeated_from < record.attempt:
+            self._said = {msgspec.json.decode(body, type=_Said).message_id for body in record.history}
+            chunks = [c for c in chunks if c.attempt < repeated_from or c.attempt == record.attempt]
+            said_again = {c.artifact_id for c in chunks if c.attempt == record.attempt}
+            unsaid = {c.artifact_id for c in record.chunks if repeated_from <= c.attempt < record.attempt} - said_again
+            self._unsaid = {name: [c for c in chunks if c.artifact_id == name] for name in unsaid}
+        self._artifacts = {c.artifact_id for c in chunks}
+        self._closed_artifacts = {c.artifact_id for c in chunks if c.last_chunk}
 
     def change(
         self,
@@ -48,13 +60,14 @@ class TaskDraft:
         *,
         request: str | None = None,
         acceptance: Acceptance | None = None,
+        deadline_at: datetime | None = None,
     ) -> Change:
         """The write that brings `base`, the stored task, to this draft; what it holds counts as stored from now on.
 
-        `worker` is who runs the task while it is SUBMITTED or WORKING; None leaves it to whoever claims it.
+        `worker` is who runs the task, or did to its end; None leaves it to whoever claims it, or says that somebody
+        else ended it.
         """
         running = self.state in RUNNING
-        lease = LEASE if worker is not None else RING_AGAIN
         events, messages = self.take()
         return Change(
             task_id=base.id,
@@ -67,10 +80,11 @@ class TaskDraft:
             last_seq=self.last_seq,
             message_count=self.message_count,
             new_attempt=self._attempt,
-            worker=worker if running else None,
-            lease_until=now() + lease if running else None,
+            worker=worker,
+            lease_until=lease_end(worker, deadline_at or base.deadline_at) if running else None,
             done=asyncio.get_running_loop().create_future(),
             request=request,
+            deadline_at=deadline_at,
             acceptance=acceptance,
             events=events,
             messages=messages,
@@ -107,12 +121,17 @@ class TaskDraft:
         self._check_artifact(artifact)
         name = artifact.artifact_id
         append = append and name in self._artifacts
+        body = codec.encode(artifact).decode()
+        if (before := self._unsaid.pop(name, None)) is not None and append:
+            chunk = Event(0, EventKind.ARTIFACT, body, now(), self._attempt, artifact_id=name, append=True)
+            (body,) = assemble([*before, chunk])
+            append = False
         self._artifacts.add(name)
         if last_chunk:
             self._closed_artifacts.add(name)
         self._log(
             EventKind.ARTIFACT,
-            codec.encode(artifact).decode(),
+            body,
             now(),
             artifact_id=name,
             append=append,
@@ -150,6 +169,10 @@ class TaskDraft:
                 self._say(message.message_id, body, codec.plain_text(message.parts), self.status_at)
 
     def _say(self, message_id: str, body: str, search: str, at: datetime) -> None:
+        if self._said is not None:
+            if message_id in self._said:
+                return
+            self._said.add(message_id)
         self.message_count += 1
         self.messages.append(HistoryEntry(self.message_count, message_id, AGENT_ROLE, body, search, at))
 
@@ -183,6 +206,16 @@ class TaskDraft:
         self.events.append(
             Event(self.last_seq, kind, body, at, self._attempt, state, metadata, artifact_id, append, last_chunk)
         )
+
+
+def lease_end(worker: str | None, deadline_at: datetime | None) -> datetime:
+    """Until when a run of `worker` is thought to live, or a queued task to be called for, from now."""
+    end = now() + (LEASE if worker is not None else RING_AGAIN)
+    return end if deadline_at is None or end < deadline_at else deadline_at
+
+
+class _Said(Struct, rename="camel"):
+    message_id: str = ""
 
 
 USER_ROLE, AGENT_ROLE = 1, 2  # numbers of Role in the protobuf definition

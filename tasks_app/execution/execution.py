@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -19,6 +20,7 @@ from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
 from protocol.states import INTERRUPTED, RUNNING, TaskState, may_move
+from protocol.timestamps import now
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.waiting import Waits
 from tasks_app.journal import Change, Journal
@@ -32,6 +34,7 @@ FAILED_TEXT = "The agent failed to process the message."
 UNFINISHED_TEXT = "The agent ended without a result."
 TIMEOUT_TEXT = "The agent took longer than its time limit."
 REFUSED_TEXT = "The authorization was refused by {}."
+OVERDUE_TEXT = "The task was not done by its deadline."
 STOPPED_TEXT = "The host was stopped before the agent had finished."
 
 
@@ -50,13 +53,15 @@ class Execution:
         journal: Journal,
         waits: Waits,
         ended: Callable[[Execution], None],
+        repeated_from: int = 0,
     ) -> None:
         self.entry = entry
         self.record = record
         self.acknowledged = False
         self.first_update: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._run = run
-        self._draft = TaskDraft(record)
+        self._repeated_from = repeated_from
+        self._draft = TaskDraft(record, repeated_from)
         self._journal = journal
         self._waits = waits
         self._answer: asyncio.Future[Answer] | None = None
@@ -113,6 +118,16 @@ class Execution:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=1)
 
+    async def leave(self) -> bool:
+        """The host stops, and another process may repeat the run: end it without a word.
+
+        Returns whether the task is unfinished then, as far as this run has written it.
+        """
+        self.fence()
+        while self._writing:
+            await self._turn()
+        return self.record.state in RUNNING
+
     async def _execute(self) -> None:
         try:
             try:
@@ -150,7 +165,23 @@ class Execution:
             self._limit.cancel()
 
     def _limit_time(self) -> None:
-        self._limit = asyncio.get_running_loop().call_later(self.entry.timeout_seconds, self._stop_late_agent)
+        seconds, end = float(self.entry.timeout_seconds), self._stop_late_agent
+        if self.record.deadline_at is not None:
+            left = (self.record.deadline_at - now()).total_seconds()
+            if left < seconds:
+                seconds, end = max(left, 0.0), self._stop_overdue_agent
+        self._limit = asyncio.get_running_loop().call_later(seconds, end)
+
+    def _stop_overdue_agent(self) -> None:
+        """Whatever the agent still says comes too late."""
+        if self._draft.state in RUNNING:
+            logger.warning("Agent %s: task %s is overdue", self.entry.slug, self.record.id)
+            self._fail(OVERDUE_TEXT)
+            if self._task is not None:
+                self._task.cancel()
+        else:
+            loop = asyncio.get_running_loop()
+            self._limit = loop.call_later(self.entry.timeout_seconds, self._stop_late_agent)
 
     def _refuse(self, by: str) -> None:
         """Code that takes any follow-up for a consent is not told of a refusal."""
@@ -247,7 +278,7 @@ class Execution:
     def resume(self, record: TaskRecord, answer: Answer) -> None:
         """The run goes on with an answer, under the attempt of `record`."""
         assert self._answer is not None
-        self.record, self._draft = record, TaskDraft(record)
+        self.record, self._draft, self._repeated_from = record, TaskDraft(record), 0
         self._run.attempt = record.attempt
         self._waited = False
         self._settled = None
@@ -257,7 +288,8 @@ class Execution:
     @property
     def lost(self) -> bool:
         """Whether a heartbeat that did not find this run means that another attempt owns the task."""
-        return not self._writing and not self._draft.events and self.record.state in RUNNING
+        idle = not self._writing and not self._draft.events
+        return idle and (self.record.state in RUNNING or (self.record.state in INTERRUPTED and not self.waits))
 
     @property
     def fenced(self) -> bool:
@@ -294,7 +326,10 @@ class Execution:
         if self._writing or self._fenced or not self._draft.events:
             self._resolve_idle()
             return
-        change = self._draft.change(self.record, self.record.worker)
+        deadline_at = None
+        if self.record.state in INTERRUPTED and self._draft.state in RUNNING:
+            deadline_at = now() + timedelta(seconds=self.entry.deadline_seconds)  # It goes on by itself: a new turn.
+        change = self._draft.change(self.record, self.record.worker, deadline_at=deadline_at)
         self._writing = True
         change.stored = lambda won: self._stored(change, won)
         self._journal.submit(change).add_done_callback(_seen)
@@ -303,6 +338,11 @@ class Execution:
         self._writing = False
         if won:
             self.record.advance(change.events, [m.body for m in change.messages], change.metadata)
+            if change.deadline_at is not None:
+                self.record.deadline_at = change.deadline_at
+                if self._in_agent:
+                    self._limit.cancel()
+                    self._limit_time()
             if self._is_settled():
                 self._resolve_settled()
         elif won is None and change.state is not TaskState.FAILED:
@@ -314,7 +354,7 @@ class Execution:
 
     def _give_up(self) -> None:
         """The database does not take what the agent said: the task fails as it was before that."""
-        self._draft = TaskDraft(self.record)
+        self._draft = TaskDraft(self.record, self._repeated_from)
         self._fail(FAILED_TEXT)
         if self._in_agent and self._task is not None:
             self._task.cancel()
@@ -336,9 +376,13 @@ class Execution:
     async def _drained(self) -> None:
         """Wait until everything accepted is stored or given up."""
         while not self._fenced and (self._writing or self._draft.events):
-            if self._idle is None:
-                self._idle = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._idle)
+            await self._turn()
+
+    async def _turn(self) -> None:
+        """Wait until no write is under way."""
+        if self._idle is None:
+            self._idle = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._idle)
 
     def snapshot(self) -> TaskRecord:
         """The task as committed now; later updates do not show in it."""

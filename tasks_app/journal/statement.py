@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, count
 
+from protocol.states import INTERRUPTED, RUNNING
 from tasks_app.arrays import plain_array, text_array, time_array
 from tasks_app.journal.changes import Acceptance, Change, Creation
 from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
@@ -18,6 +19,8 @@ from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
 CHANNEL = "a2a_events"
 PUSH_MARK = "+"
 """Before the id of a task that was changed and has push configs, beside the id alone."""
+RUNNING_NUMBERS = ", ".join(str(state.number) for state in sorted(RUNNING))
+WAITING_NUMBERS = ", ".join(str(state.number) for state in sorted(INTERRUPTED))
 _NOTIFY_IDS = 150  # ids of 36 characters and a seq in one payload, under NOTIFY's 8,000 bytes
 
 _CREATE = """
@@ -54,7 +57,11 @@ change AS (
 ), changed AS (
     UPDATE tasks_app_task t SET state = i.state, status = i.status, status_at = i.status_at, metadata = i.metadata,
         last_seq = i.last_seq, message_count = i.message_count, version = t.version + 1, attempt = i.new_attempt,
-        worker = i.worker, lease_until = i.lease_until, request = coalesce(i.request, t.request),
+        worker = i.worker,
+        lease_until = CASE WHEN i.worker IS NULL THEN i.lease_until ELSE coalesce(i.lease_until, t.lease_until) END,
+        started_at = CASE WHEN i.worker = t.worker AND i.new_attempt = t.attempt THEN t.started_at
+            WHEN i.worker IS NOT NULL THEN now() END,
+        retries = CASE WHEN i.request IS NULL THEN t.retries ELSE 0 END, request = coalesce(i.request, t.request),
         deadline_at = coalesce(i.deadline_at, t.deadline_at),
         has_push_configs = {configured},
         push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
@@ -88,6 +95,19 @@ accepted AS (
     ON CONFLICT (agent_id, owner, message_id) DO NOTHING
 )"""
 
+# A run that the task is taken from by a higher attempt. Until then it is in the task's row, also when it has ended.
+# Every part of a statement sees the rows as they were before it.
+_END = f"""
+ended AS (
+    INSERT INTO tasks_app_execution (task_id, attempt, worker, started_at, lease_until, ended_at, state, fenced)
+    SELECT t.id, t.attempt, t.worker, t.started_at, t.lease_until,
+        CASE WHEN t.state IN ({RUNNING_NUMBERS}) THEN now() ELSE t.status_at END, t.state,
+        t.state IN ({RUNNING_NUMBERS})
+    FROM change i JOIN changed USING (id) JOIN tasks_app_task t USING (id)
+    WHERE i.new_attempt > t.attempt AND t.worker IS NOT NULL
+    ON CONFLICT DO NOTHING
+)"""
+
 # A push config that came with a message (§3.2.2). One with the same id goes on where its predecessor was.
 _CONFIG = """
 config AS (
@@ -113,7 +133,7 @@ told AS (
 )"""
 
 # What a statement does not mention costs nothing, and most batches of a calm host need a part or two.
-_PARTS = {"config": _CONFIG, "create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT}
+_PARTS = {"config": _CONFIG, "create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT, "end": _END}
 # Whether a task has push configs after the write.
 _AS_BEFORE = {"create": "false", "change": "t.has_push_configs"}
 _CONFIGURED = {
@@ -145,10 +165,10 @@ def _name(parts: Sequence[str]) -> str:
 
 
 def _combinations() -> Iterator[tuple[str, ...]]:
-    """Everything that a batch may need; messages and acceptances belong to changes."""
+    """Everything that a batch may need; messages, acceptances and ended runs belong to changes."""
     yield ("create",)
-    for size in range(3):
-        for extra in combinations(("speak", "accept"), size):
+    for size in range(4):
+        for extra in combinations(("speak", "accept", "end"), size):
             yield ("change", *extra)
             yield ("create", "change", *extra)
     yield tuple(_PARTS)
@@ -174,6 +194,8 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         columns["speak"] = _message_columns(changes)
     if configs or any(c.acceptance for c in changes):
         columns["accept"] = _acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
+    if configs or any(c.new_attempt > c.attempt for c in changes):
+        columns["end"] = []
     told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tasks_app.models.audit import AuditEntry
 from tasks_app.models.execution import Execution
+from tasks_app.models.process import Process
 from tasks_app.models.push import Delivery, PushConfig
 from tasks_app.models.stored_part import StoredPart
 from tasks_app.models.task import Event, Message, Receipt, Task, TaskCount
@@ -19,6 +20,7 @@ __all__ = [
     "Event",
     "Execution",
     "Message",
+    "Process",
     "PushConfig",
     "Receipt",
     "StoredPart",

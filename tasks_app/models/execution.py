@@ -9,10 +9,11 @@ from tasks_app.models.task import Task
 
 
 class Execution(models.Model):
-    """One run of an agent for a task, as it ended.
+    """One run of an agent for a task, which a later attempt has followed.
 
-    The run that goes on is in the task's own row: attempt, worker, started_at and lease_until. The journal writes this
-    row in the statement that ends the run, or that takes the task from it.
+    The newest run is in the task's own row, also when it has ended: attempt, worker, started_at, lease_until, and then
+    state and status_at. So a task that is done in one run costs no row here. The statement that raises the attempt
+    moves the older run: `tasks_app.journal.statement` or `tasks_app.journal.leases`.
     """
 
     pk = models.CompositePrimaryKey("task_id", "attempt")
@@ -25,7 +26,7 @@ class Execution(models.Model):
     lease_until = models.DateTimeField(null=True, help_text="How long its last heartbeat was good for.")
     ended_at = models.DateTimeField()
     state = models.SmallIntegerField(
-        choices=[(s.number, s.name) for s in TaskState], help_text="The task's state when the run had ended."
+        choices=[(s.number, s.name) for s in TaskState], help_text="The task's state when the run ended."
     )
     fenced = models.BooleanField(help_text="Whether somebody else ended it and nothing that it says counts any more.")
 

@@ -28,11 +28,11 @@ class Task(models.Model):
     version = models.IntegerField(default=1, help_text="Raised by every write; writes name the version they build on.")
 
     attempt = models.IntegerField(default=1, help_text="The run that may write. Raising it fences off older runs.")
-    worker = models.CharField(max_length=100, null=True, help_text="The process that runs the task now.")
-    started_at = models.DateTimeField(null=True, help_text="When that process began.")
+    worker = models.CharField(max_length=100, null=True, help_text="The process that runs the task, or did so last.")
+    started_at = models.DateTimeField(null=True, help_text="When that process began to.")
     lease_until = models.DateTimeField(null=True)
     retries = models.SmallIntegerField(db_default=0, help_text="Runs of the newest turn that were lost and repeated.")
-    deadline_at = models.DateTimeField(null=True, help_text="When the newest turn has to have ended, by its caller.")
+    deadline_at = models.DateTimeField(null=True, help_text="When the newest turn has to have ended.")
     waiting_attempt = models.IntegerField(
         null=True, help_text="The run that waits in its process for the next message, if its lease holds."
     )
@@ -57,6 +57,11 @@ class Task(models.Model):
                 fields=["lease_until"],
                 name="task_unfinished",
                 condition=models.Q(state__in=[TaskState.SUBMITTED.number, TaskState.WORKING.number]),
+            ),
+            models.Index(
+                fields=["agent", "status_at"],
+                name="task_waiting",
+                condition=models.Q(state__in=[TaskState.INPUT_REQUIRED.number, TaskState.AUTH_REQUIRED.number]),
             ),
             models.Index(fields=["push_due_at"], name="task_push_due", condition=models.Q(push_due_at__isnull=False)),
             models.Index(fields=["parent_id"], name="task_parent", condition=models.Q(parent_id__isnull=False)),

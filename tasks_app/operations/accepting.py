@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from msgspec import UNSET
 from msgspec.json import encode
@@ -15,6 +16,7 @@ from protocol.errors import (
     InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
+    UnavailableError,
     UnsupportedOperationError,
     Violation,
 )
@@ -23,14 +25,14 @@ from protocol.model import Message, TaskPushNotificationConfig
 from protocol.requests import SendMessageRequest
 from protocol.states import RUNNING, TaskState
 from protocol.timestamps import now
-from tasks_app.execution.draft import TaskDraft, heard
+from tasks_app.execution.draft import TaskDraft, heard, lease_end
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.handover import resume
 from tasks_app.execution.turn import Turn
 from tasks_app.execution.waiting import waits_in_process
 from tasks_app.journal import Acceptance, Change, Creation
-from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.operations.call import Call
+from tasks_app.operations.deadlines import asked_deadline, past_deadline, turn_deadline
 from tasks_app.operations.push_configs import check_room
 from tasks_app.push.config import check_config, sealed
 from tasks_app.record import HistoryEntry, TaskRecord, initial_status
@@ -59,8 +61,10 @@ async def accept_message(
     delegates always is. `metadata`, a JSON object, is what a new task has before its agent adds to it. Raises
     ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotFoundError, UnsupportedOperationError for a
     task that has ended or is busy, InvalidParamsError for a wrong context, a repeated messageId with other content or
-    a webhook that may not be called; then nothing was stored.
+    a webhook that may not be called, UnavailableError in a process that ends; then nothing was stored.
     """
+    if call.host.draining and call.runs_here:
+        raise UnavailableError(retry_after=1)
     call.check_extensions()
     _check_content(call, request)
     acceptance = None
@@ -77,9 +81,16 @@ async def accept_message(
         acknowledged=acknowledged or call.parent_id is not None,
         answered=call.answered,
     )
+    deadline = asked_deadline(request)
+    if deadline is not None and deadline <= now():
+        if acceptance is not None and await call.host.store.receipt(*_receipt_key(acceptance)) is not None:
+            return await _repeated(call, acceptance)
+        if call.version != "tasks":
+            raise past_deadline()
+        deadline = None  # The task REST dialect keeps what is only a note there, such as the date in its own examples.
     if request.message.task_id:
-        return await _continue_task(call, request, turn, acceptance, push_config)
-    return await _create_task(call, request, turn, acceptance, push_config, metadata)
+        return await _continue_task(call, request, turn, acceptance, push_config, deadline)
+    return await _create_task(call, request, turn, acceptance, push_config, metadata, deadline)
 
 
 def _check_content(call: Call, request: SendMessageRequest) -> None:
@@ -109,13 +120,15 @@ async def _create_task(
     acceptance: Acceptance | None,
     push_config: TaskPushNotificationConfig | None,
     metadata: str | None,
+    deadline: datetime | None,
 ) -> Accepted:
     message = request.message
     message.task_id = new_id()
     message.context_id = message.context_id or new_id()
     at = now()
     entry = heard(message, 1, at)
-    here = call.runs_here
+    worker = call.host.origin if call.runs_here else None
+    deadline_at = turn_deadline(call, at, deadline)
     record = TaskRecord(
         id=message.task_id,
         agent_id=call.entry.id,
@@ -126,9 +139,10 @@ async def _create_task(
         status_at=at,
         created_at=at,
         message_count=1,
-        worker=call.host.origin if here else None,
-        lease_until=at + (LEASE if here else RING_AGAIN),
+        worker=worker,
+        lease_until=lease_end(worker, deadline_at),
         request=encode(turn).decode(),
+        deadline_at=deadline_at,
         history=[entry.body],
         metadata=metadata,
     )
@@ -159,7 +173,7 @@ def _creation(call: Call, record: TaskRecord, message: HistoryEntry, acceptance:
         done=asyncio.get_running_loop().create_future(),
         metadata=record.metadata,
         parent_id=call.parent_id,
-        deadline_at=call.deadline_at,
+        deadline_at=record.deadline_at,
     )
 
 
@@ -169,13 +183,14 @@ async def _continue_task(
     turn: Turn,
     acceptance: Acceptance | None,
     push_config: TaskPushNotificationConfig | None,
+    deadline: datetime | None,
 ) -> Accepted:
     for _ in range(_TRIES):
         record = await call.load_task(request.message.task_id)
         if acceptance is not None and await call.host.store.receipt(*_receipt_key(acceptance)) is not None:
             return await _repeated(call, acceptance)
         _check_follow_up(call, record, request.message)
-        follow_up = _follow_up(call, record, request.message, turn, acceptance)
+        follow_up = _follow_up(call, record, request.message, turn, acceptance, deadline)
         if push_config is not None:
             follow_up.push_config = sealed(push_config, record.id, call.dialect, record.last_seq)
             await check_room(call, follow_up.push_config)
@@ -197,7 +212,14 @@ def _check_follow_up(call: Call, record: TaskRecord, message: Message) -> None:
         raise UnsupportedOperationError("The task is busy with an earlier message.", where)
 
 
-def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acceptance: Acceptance | None) -> Change:
+def _follow_up(
+    call: Call,
+    record: TaskRecord,
+    message: Message,
+    turn: Turn,
+    acceptance: Acceptance | None,
+    deadline: datetime | None,
+) -> Change:
     """The next turn: a new attempt, which goes to the run that waits for it, or else fences off any older one."""
     message.context_id = record.context_id
     draft = TaskDraft(replace(record, attempt=record.attempt + 1))
@@ -205,7 +227,10 @@ def _follow_up(call: Call, record: TaskRecord, message: Message, turn: Turn, acc
     draft.hear(message)
     here = call.host.origin if call.runs_here else None
     to = record.worker if waits_in_process(record) else here
-    change = draft.change(record, to, request=encode(turn).decode(), acceptance=acceptance)
+    turn.first_attempt = record.attempt + 1
+    deadline_at = turn_deadline(call, draft.status_at, deadline)
+    text = encode(turn).decode()
+    change = draft.change(record, to, request=text, acceptance=acceptance, deadline_at=deadline_at)
     if to not in (here, None):
         change.lease_until = record.lease_until  # it is for the process that waits to say that it lives
     return change
@@ -217,6 +242,7 @@ def _after(record: TaskRecord, change: Change) -> TaskRecord:
         attempt=change.new_attempt,
         worker=change.worker,
         request=change.request or record.request,
+        deadline_at=change.deadline_at,
         history=list(record.history),
         chunks=list(record.chunks),
     )

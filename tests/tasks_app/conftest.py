@@ -24,7 +24,7 @@ _TABLES = (
     *("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt", "tasks_app_taskcount"),
     *("tasks_app_pushconfig", "agents_usage", "agents_skill", "agents_agent", "agents_apikey", "tasks_app_listening"),
     "agents_signingkey",
-    *("tasks_app_delivery", "tasks_app_execution", "tasks_app_storedpart", "tasks_app_auditentry"),
+    *("tasks_app_delivery", "tasks_app_execution", "tasks_app_storedpart", "tasks_app_auditentry", "tasks_app_process"),
 )
 
 
@@ -51,6 +51,7 @@ def database(db: None, broker: str, kept_connection: None) -> Iterator[str]:
 async def world(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world with one web host, which does not wait long for runs that never end."""
     monkeypatch.setattr("tasks_app.host._SHUTDOWN_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("tasks_app.execution.sweeping.CONFIRM_SECONDS", 0)
     world = World(database)
     try:
         await world.start_host()

@@ -13,7 +13,7 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import TaskNotCancelableError, TaskNotFoundError
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
 from tasks_app.host import Host
 from tasks_app.operations import cancel_task, send_message
 from tasks_app.record import TaskRecord

@@ -17,7 +17,7 @@ from protocol.model import Artifact, Message, Part, Role
 from protocol.states import TaskState
 from protocol.timestamps import print_timestamp
 from tasks_app.execution.draft import TaskDraft
-from tasks_app.record import Event, EventKind, TaskRecord, initial_status
+from tasks_app.record import Event, EventKind, TaskRecord, assemble, initial_status
 from tests.tasks_app.world import chunk, say
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
@@ -293,3 +293,37 @@ def test_what_was_taken_counts_as_stored() -> None:
     draft.move(TaskState.COMPLETED)
     events, messages = draft.take()
     assert ([e.seq for e in events], [m.position for m in messages]) == ([5], [3])
+
+
+def test_a_repeated_run_replaces_what_the_lost_one_made_and_keeps_earlier_turns() -> None:
+    """Turn 1 made `x` and `y`, attempts 2 and 3 of turn 2 appended to both, began `z` and closed it, and were lost."""
+    made = [("x", 1), ("y", 1), ("x", 2), ("y", 3), ("z", 3)]
+    chunks = [
+        Event(
+            seq, EventKind.ARTIFACT, f'{{"artifactId":"{name}","parts":[{{"text":"{seq}"}}]}}', AT, attempt,
+            artifact_id=name, append=seq > 2, last_chunk=name == "z",
+        )
+        for seq, (name, attempt) in enumerate(made, 1)
+    ]  # fmt: skip
+    record = make_record(TaskState.WORKING, attempt=4, last_seq=5, chunks=chunks)
+    draft = TaskDraft(record, repeated_from=2)
+    for name, append in [("x", True), ("x", True), ("y", False), ("z", True), ("z", True)]:
+        draft.add_artifact(chunk(f"{name}!", name), append, False, UNSET)
+    said = [(e.artifact_id, e.append, [p["text"] for p in json.loads(e.body)["parts"]]) for e in draft.events]
+    assert said == [
+        ("x", False, ["1", "x!"]), ("x", True, ["x!"]), ("y", False, ["y!"]), ("z", False, ["z!"]), ("z", True, ["z!"]),
+    ]  # fmt: skip
+    whole = [json.loads(text) for text in assemble([*chunks, *draft.events])]
+    assert {a["artifactId"]: [p["text"] for p in a["parts"]] for a in whole} == {
+        "x": ["1", "x!", "x!"], "y": ["y!"], "z": ["z!", "z!"],
+    }  # fmt: skip
+
+
+def test_a_repeated_run_does_not_say_a_message_again() -> None:
+    """Of `a-1` and `a-2` one is in the history, one is the status of the lost run still."""
+    history = ['{"messageId":"m-1","role":"ROLE_USER"}', '{"messageId":"a-1","role":"ROLE_AGENT"}']
+    record = make_record(TaskState.WORKING, say("2", "a-2"), attempt=2, history=history, message_count=2)
+    draft = TaskDraft(record, repeated_from=1)
+    for name in ("a-1", "a-2", "a-3", "a-4"):
+        draft.move(TaskState.WORKING, say(name, name))
+    assert [(m.position, m.message_id) for m in draft.messages] == [(3, "a-2"), (4, "a-3")]

@@ -37,7 +37,7 @@ async def test_an_agent_that_completes(world: World) -> None:
     ]  # fmt: skip
     stored = await world.load(task["id"])
     assert json.loads(stored.render()) == task, "what was answered is what is stored"
-    assert (stored.worker, stored.lease_until) == (None, None), "nobody holds a task that has ended"
+    assert stored.worker == world.hosts[0].origin, "who ran it is kept"
     await check_everything(world)
 
 

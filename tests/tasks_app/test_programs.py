@@ -14,13 +14,13 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import A2AError, InvalidAgentResponseError
 from protocol.requests import CancelTaskRequest, ListTasksRequest, SubscribeToTaskRequest
 from protocol.states import TERMINAL, TaskState
-from tasks_app.execution.upkeep import extend_leases, sweep
+from tasks_app.execution.sweeping import sweep
 from tasks_app.operations import cancel_task, list_tasks, send_message, stream_message, subscribe_to_task
 from tasks_app.operations.streaming import TaskStream
 from tasks_app.past import task_at
 from tests.tasks_app.checks import check_everything
 from tests.tasks_app.conftest import empty_tables
-from tests.tasks_app.world import World, chunk, request, say, soon, until
+from tests.tasks_app.world import World, beat, chunk, request, say, soon, until
 
 REPORTED = [s for s in TaskState if s not in (TaskState.UNSPECIFIED, TaskState.SUBMITTED)]
 
@@ -128,7 +128,7 @@ class Play:
         await sweep(self.world.hosts[host])
         await sweep(self.world.hosts[host])
         for each in self.world.hosts:
-            await extend_leases(each)
+            await beat(each)
 
     def _watch(self, stream: TaskStream) -> None:
         self.watching.append(asyncio.create_task(watch(stream)))

@@ -10,7 +10,7 @@ import pytest
 from agents.runtimes.base import Run, Updates
 from protocol.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 from protocol.states import TaskState
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
 from tasks_app.operations import Answer, send_message
 from tasks_app.operations import sending as sending_module
 from tests.tasks_app.checks import check_everything, events_of, said

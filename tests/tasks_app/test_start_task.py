@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from agents.runtimes.base import Run, Updates
 from protocol.states import TaskState
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
 from tasks_app.operations import estimating as estimating_module
 from tasks_app.operations import send_message, start_task
 from tasks_app.operations.estimating import usual_duration

@@ -12,7 +12,7 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import TaskNotFoundError, UnsupportedOperationError
 from protocol.requests import SubscribeToTaskRequest
 from protocol.states import TaskState
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
 from tasks_app.operations import send_message, stream_message, subscribe_to_task
 from tasks_app.operations.streaming import TaskStream
 from tests.tasks_app.checks import check_everything

@@ -13,18 +13,19 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import InternalError
 from protocol.states import TaskState
 from tasks_app.execution import upkeep
-from tasks_app.execution.upkeep import end_task, extend_leases, sweep
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.sweeping import sweep
+from tasks_app.execution.upkeep import end_task
 from tasks_app.host import Host
 from tasks_app.journal import leases
 from tasks_app.listener import Listener
 from tasks_app.operations import send_message
 from tests.tasks_app.checks import check_everything, events_of, said
-from tests.tasks_app.world import World, chunk, request, say, soon, until
+from tests.tasks_app.world import World, beat, chunk, request, say, soon, until
 from tests.tasks_app.writes import change, creation, open_desk
 
 ABANDONED = "The process that ran this task stopped, so its result is unknown."
-EXPIRE = "UPDATE tasks_app_task SET lease_until = now() - interval '1 second'"
+EXPIRE = "UPDATE tasks_app_task SET lease_until = now() - interval '10 seconds'"
 
 
 async def hold(run: Run, updates: Updates) -> None:
@@ -58,11 +59,11 @@ async def test_a_living_run_keeps_its_lease(world: World) -> None:
     _, task_id = await running(world)
     before = await world.load(task_id)
     await world.query(EXPIRE)
-    await soon(extend_leases(world.hosts[0]))
+    await beat(world.hosts[0])
     after = await world.load(task_id)
     assert (after.version, after.attempt, after.worker) == (before.version, before.attempt, world.hosts[0].origin)
     (left,) = await world.query("SELECT extract(epoch FROM lease_until - now()) FROM tasks_app_task")
-    assert 10 < float(left[0]) <= leases.LEASE.total_seconds()
+    assert 6 < float(left[0]) <= leases.LEASE.total_seconds()
 
 
 async def test_ones_own_runs_are_not_swept(world: World) -> None:
@@ -96,6 +97,8 @@ async def test_a_task_whose_process_is_gone_failed(world: World, state: TaskStat
     record = await world.load(new.task_id)
     assert (record.state, said(record.status)) == (TaskState.FAILED, ABANDONED)
     assert (record.attempt, record.worker, record.lease_until) == (2, None, None)
+    runs = await world.query("SELECT attempt, worker, state, fenced, started_at IS NOT NULL FROM tasks_app_execution")
+    assert runs == [(1, "web-gone", state.number, True, True)]
     assert await soon(sweep(world.hosts[0])) == 0
     await check_everything(world)
 
@@ -134,7 +137,7 @@ async def test_an_outage_of_the_database_costs_no_living_run(world: World) -> No
     _, task_id = await running(world)
     await world.query(EXPIRE)
     assert await soon(sweep(other)) == 1
-    await soon(extend_leases(world.hosts[0]))
+    await beat(world.hosts[0])
     assert await soon(sweep(other)) == 0
     await world.query(EXPIRE)
     assert await soon(sweep(other)) == 1, "the next outage is another one"
@@ -149,7 +152,7 @@ async def test_a_run_whose_task_was_given_away_is_stopped(world: World) -> None:
     await world.query(EXPIRE)
     assert await sweep_twice(other) == 1
     execution = world.hosts[0].executions[task_id]
-    await soon(extend_leases(world.hosts[0]))
+    await beat(world.hosts[0])
     assert execution.fenced
     await until(lambda: not world.hosts[0].executions, "the run to end")
     assert await events_of(world, task_id) == [("WORKING",), ("FAILED",)]

@@ -19,6 +19,7 @@ from agents.threads import in_thread
 from protocol.model import Artifact, Message, Part, Role, TaskPushNotificationConfig
 from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from protocol.states import TaskState
+from tasks_app.execution.heartbeat import take_pulse
 from tasks_app.host import Host
 from tasks_app.operations import Call
 from tasks_app.process import make_host
@@ -206,6 +207,11 @@ async def until(condition: Callable[[], Any], what: str) -> Any:
             await asyncio.sleep(0)
     assert value, what
     return value
+
+
+async def beat(host: Host) -> None:
+    """One heartbeat of a host, and what it makes of it."""
+    take_pulse(await asyncio.to_thread(host.heartbeat.beat))
 
 
 async def soon(awaitable: Awaitable[Any]) -> Any:

@@ -19,9 +19,11 @@ MAX_DIGITS = 9
 class Simulator(ABC):
     """An agent without a model behind it, for tests and first steps. Subclasses say what their card says.
 
-    Artifact ids derive from the task id: unique across tasks, and the same again when a task is run again.
+    Artifact ids derive from the task id: unique across tasks, and the same again when a task is run again, which makes a
+    simulator `repeatable`.
     """
 
+    repeatable: ClassVar[bool] = True
     summary: ClassVar[str]
     example: ClassVar[str]
     input_modes: ClassVar[tuple[str, ...]] = TEXT_MODES
