@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from tasks_app.pages import catalog, files, task_list, task_page
+from tasks_app.pages import catalog, files, queue_page, task_list, task_page
 
 
 class PartOrigin:
@@ -30,5 +30,6 @@ urlpatterns = [
     path("tasks/<slug:task_id>/task.json", task_page.task_json, name="task-json"),
     path("tasks/<slug:task_id>/events/<int:seq>", task_page.raw_event, name="task-event"),
     path("tasks/<slug:task_id>/files/<origin:origin>/<int:index>", files.part_file, name="task-file"),
+    path("queue/", queue_page.queue_page, name="queue"),
     path("catalog/", catalog.agent_list, name="catalog"),
 ]

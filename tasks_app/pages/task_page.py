@@ -10,6 +10,7 @@ from protocol.states import TaskState
 from tasks_app import models
 from tasks_app.pages import listing, rendering, states, story
 from tasks_app.pages.access import staff_page
+from tasks_app.pages.runs import runs
 from tasks_app.pages.webhooks import webhooks
 from tasks_app.record import Event, EventKind, TaskRecord
 
@@ -36,6 +37,7 @@ def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
         "most_messages": story.MOST_MESSAGES,
         "artifacts": artifacts,
         "artifacts_whole": whole,
+        "runs": runs(task),
         "webhooks": webhooks(task),
         "log": log,
         "log_earlier": earlier,
