@@ -97,6 +97,12 @@ def both(*strikes: Callable[[Site], None]) -> Callable[[Site], None]:
     return strike
 
 
+def everything_is_killed(site: Site) -> None:
+    """The power goes, as far as processes can tell; then the host is started again."""
+    site.kill_everything()
+    site.start_everything()
+
+
 FAULTS = (
     Fault("kill -9 web", killed("web")),
     Fault("kill -9 second web", killed(SECOND_WEB)),
@@ -117,6 +123,7 @@ FAULTS = (
     Fault("webhooks answer 500", webhooks_fail),
     Fault("webhooks stall", webhooks_stall),
     Fault("kill -9 worker, Valkey and web", both(killed("worker"), killed("valkey"), killed("web"))),
+    Fault("kill -9 everything", everything_is_killed),
     Fault("webhooks stall, kill -9 worker", both(webhooks_stall, killed("worker"))),
 )
 

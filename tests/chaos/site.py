@@ -23,7 +23,7 @@ from a2a_host.services.layout import Layout
 from a2a_host.services.network import accepts, is_healthy, listen
 from a2a_host.services.processes import Process, Service
 from tests.chaos.load import World
-from tests.services.copies import Copy, family
+from tests.services.copies import Copy, alive, family, processes
 from tests.support.callers import make_client
 from tests.support.deployment import HOST, wait_until
 from tests.support.peers import JsonRpcPeer
@@ -110,6 +110,21 @@ class Site:
             )
         )
 
+    def kill_everything(self) -> None:
+        """The supervisor with all that it looks after, and the second web process."""
+        everybody = family(self.copy.process.pid)
+        self.copy.process.kill()
+        self.copy.process.wait()
+        if self._second is not None:
+            self._second.kill()
+        wait_until(lambda: not alive(everybody), "the end of all processes")
+
+    def start_everything(self) -> None:
+        """Start all of it again; returns when it is ready."""
+        self.copy.start()
+        self.copy.wait_ready()
+        self.start_second_web()
+
     def pid(self, name: str) -> int:
         """Of a process by its name in the logs; beat is the child of the worker."""
         if name == SECOND_WEB:
@@ -125,6 +140,10 @@ class Site:
         os.kill(pid, number)
         return pid
 
+    def wait_for_end(self, pid: int) -> None:
+        """Return when a process that was killed is gone."""
+        wait_until(lambda: not processes().get(pid), f"the end of process {pid}")
+
     def wait_for_another(self, name: str, pid: int) -> None:
         """Return when a process that was ended has been started again."""
         if name == SECOND_WEB:
@@ -132,7 +151,7 @@ class Site:
             wait_until(lambda: self._second is None or self._second.exit_code is not None, f"the end of {name}")
             self.start_second_web()
         else:
-            wait_until(lambda: self._other(name, pid), f"another {name}", 60.0)
+            wait_until(lambda: self.pid(name) != pid, f"another {name}", 60.0)
 
     def wait_serving(self) -> None:
         """Return when both replicas answer, gRPC does, and the worker completes what is sent now."""
@@ -152,16 +171,13 @@ class Site:
         """A new connection to the database, in autocommit mode."""
         return psycopg.connect(self._layout.database_url, autocommit=True)
 
-    def _other(self, name: str, pid: int) -> bool:
-        try:
-            return self.pid(name) != pid
-        except LookupError:
-            return False
-
     def _beat(self) -> int:
-        worker = self.pid("worker")
-        (child,) = [pid for pid in family(worker) if pid != worker]
-        return child
+        def child() -> int:
+            worker = self.pid("worker")
+            members = family(worker) if worker in processes() else {}
+            return next((pid for pid in members if pid != worker), 0)
+
+        return wait_until(child, "beat", 60.0)
 
     def _completes(self, port: int, slug: str) -> bool:
         headers = {"a2a-version": "1.0", "authorization": f"Bearer {self.copy.credentials['api_key']}"}
