@@ -20,7 +20,7 @@ from a2a_host.openapi.settings import REST_FRAMEWORK as REST_FRAMEWORK
 from a2a_host.openapi.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from a2a_host.services.layout import Layout
 from a2a_host.unfold import UNFOLD as UNFOLD
-from agents.outbound.allowed import Allowed, read_allowed
+from agents.outbound.listed import Listed, read_list
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -87,15 +87,17 @@ if AGENTS_DIR:
         sys.path.append(AGENTS_DIR)
 
 
-def _outbound_allow() -> list[Allowed]:
+def _hosts(name: str) -> list[Listed]:
     try:
-        return read_allowed(env.list("OUTBOUND_ALLOW", default=[]))
+        return read_list(env.list(name, default=[]))
     except ValueError as error:
-        raise ImproperlyConfigured(f"OUTBOUND_ALLOW: {error}") from error
+        raise ImproperlyConfigured(f"{name}: {error}") from error
 
 
-# Where requests may go besides public addresses: hosts, host:port, networks.
-OUTBOUND_ALLOW = _outbound_allow()
+# Where requests may go besides public addresses, and where they may never go: hosts, suffixes, networks, with or
+# without a port.
+OUTBOUND_ALLOW = _hosts("OUTBOUND_ALLOW")
+OUTBOUND_DENY = _hosts("OUTBOUND_DENY")
 
 # An idle stream says this often that it lives: proxies cut what is silent for half a minute.
 KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)

@@ -1,4 +1,5 @@
-"""Which URLs the host may call: public addresses, and what the operator lists in OUTBOUND_ALLOW (§13.2).
+"""Which URLs the host may call: public addresses, and what the operator lists in OUTBOUND_ALLOW, but nothing that
+OUTBOUND_DENY lists (§13.2).
 
 A URL is read by the library that will send the request, so that nobody can mean one host and have another one checked.
 """
@@ -16,7 +17,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import httpx
 from django.conf import settings
 
-from agents.outbound.allowed import Address, Allowed
+from agents.outbound.listed import EVERYTHING, Address, Listed
 
 URL_MAX = 2048
 RESOLVE_SECONDS = 5.0
@@ -34,6 +35,9 @@ _NEVER = [
     ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20", "100.64.0.0/10", "168.63.129.16/32")
 ]
+
+
+_DENIED = "must not lead to a host that this one never calls"
 
 
 class OutboundError(Exception):
@@ -54,16 +58,21 @@ class Target:
 
 
 class OutboundRules:
-    """Checks URLs and addresses; `allow` holds the exceptions."""
+    """Checks URLs and addresses; `allow` holds the exceptions from "public addresses only", and `deny` wins over both.
 
-    def __init__(self, allow: Sequence[Allowed]) -> None:
+    Only EVERYTHING in `deny` leaves what `allow` lists.
+    """
+
+    def __init__(self, allow: Sequence[Listed], deny: Sequence[Listed] = ()) -> None:
         self._allow = tuple(allow)
+        self._deny = tuple(entry for entry in deny if entry.host != EVERYTHING)
+        self._only_allowed = tuple(entry for entry in deny if entry.host == EVERYTHING)
         self._resolver = ThreadPoolExecutor(_LOOK_UPS_AT_ONCE, thread_name_prefix="resolver")
 
     @classmethod
     def from_settings(cls) -> OutboundRules:
-        """With the exceptions of OUTBOUND_ALLOW."""
-        return cls(settings.OUTBOUND_ALLOW)
+        """With OUTBOUND_ALLOW and OUTBOUND_DENY."""
+        return cls(settings.OUTBOUND_ALLOW, settings.OUTBOUND_DENY)
 
     async def check(self, url: str) -> None:
         """Raises ForbiddenUrlError for a URL that may not be called.
@@ -84,16 +93,27 @@ class OutboundRules:
         Raises OutboundError if there is none within RESOLVE_SECONDS.
         """
         host = normal_host(host)
+        if any(entry.names(host, port) for entry in self._deny):
+            raise ForbiddenUrlError(_DENIED)
         literal = _literal(host)
         found = [literal] if literal is not None else await self._resolve(host, port)
         for address in found:
-            if not self.permits(host, port, address):
-                raise ForbiddenUrlError("must not lead to a private, local or reserved address")
+            fault = self.fault(host, port, address)
+            if fault:
+                raise ForbiddenUrlError(fault)
         return [str(address) for address in found]
 
-    def permits(self, host: str, port: int, address: Address) -> bool:
-        """Whether `address`, which `host` resolved to, may be dialled at this port."""
-        return is_public(address) or any(entry.covers(host, port, address) for entry in self._allow)
+    def fault(self, host: str, port: int, address: Address) -> str:
+        """Why `address`, which `host` resolved to, may not be dialled at this port; "" if it may."""
+        inner = _inner(address) if isinstance(address, IPv6Address) else None
+        for seen in (address, *([inner] if inner is not None else [])):
+            if any(entry.covers(host, port, seen) for entry in self._deny):
+                return _DENIED
+        if any(entry.covers(host, port, address) for entry in self._allow):
+            return ""
+        if any(entry.names(host, port) for entry in self._only_allowed):
+            return _DENIED
+        return "" if is_public(address) else "must not lead to a private, local or reserved address"
 
     async def _resolve(self, host: str, port: int) -> list[Address]:
         if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 §6.3, whatever a name server says

@@ -10,9 +10,7 @@ from protocol.model import StreamResponse, Task
 from tasks_app.past import task_at
 from tasks_app.push.queue import Claim
 from tasks_app.record import Event, EventKind
-from tasks_app.store import Page, Store
-
-_PAGE = Page(events=50, size=1024 * 1024)
+from tasks_app.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +22,8 @@ class Notification:
     body: bytes
 
 
-async def next_notifications(store: Store, claim: Claim, after: int) -> list[Notification]:
-    """The first events beyond `after`, in order; empty if there is none."""
-    events = await store.events_page(claim.task_id, after, _PAGE)
+async def notifications(store: Store, claim: Claim, events: list[Event]) -> list[Notification]:
+    """What a config is sent of events, in order; empty if the task is gone."""
     if claim.version == V0_3.version:
         return await _tasks(store, claim, events)
     if claim.version == task_rest.VERSION:

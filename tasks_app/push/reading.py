@@ -1,4 +1,6 @@
-"""Finding what is to be sent. Configs of one task mostly wait for the same event, which is then read once."""
+"""Finding what is to be sent. Many configs wait at the same moment, often for the same event: whatever is asked for
+while a statement is under way is read in the next one, and the same page once.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,17 @@ from protocol.dialects import task_rest
 from protocol.dialects.v03 import V0_3
 from protocol.model import Task
 from protocol.states import TaskState
-from tasks_app.push.notifications import Notification, next_notifications
+from tasks_app.push.notifications import Notification, notifications
 from tasks_app.push.queue import Claim
-from tasks_app.store import Store
+from tasks_app.record import Event
+from tasks_app.store import Page, Store
 
-Key = tuple[str, str, int]
+_PAGE = Page(50, 256 * 1024)
+_AT_ONCE = 64  # tasks in one statement
+_WHOLE_AT_ONCE = 3  # of those that are told with the task as it was: each one is some statements more
+
+Place = tuple[str, int]
+"""A task, and the seq after which its events are wanted."""
 
 
 class Notifications:
@@ -20,17 +28,17 @@ class Notifications:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._reading: dict[Key, asyncio.Task[list[Notification]]] = {}
+        self._wanted: dict[Place, asyncio.Future[list[Event]]] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._whole = asyncio.Semaphore(_WHOLE_AT_ONCE)
 
     async def after(self, claim: Claim, seq: int) -> list[Notification]:
-        """The first ones beyond `seq`, in order; empty if there is none."""
-        key = (claim.task_id, claim.version, seq)
-        reading = self._reading.get(key)
-        if reading is None:
-            reading = asyncio.create_task(next_notifications(self._store, claim, seq))
-            self._reading[key] = reading
-            reading.add_done_callback(lambda _: self._reading.pop(key))
-        return await asyncio.shield(reading)  # others wait for it, too
+        """The first ones beyond `seq`, in order; empty if there is none. Raises UnavailableError."""
+        events = await self._events((claim.task_id, seq))
+        if claim.version not in (V0_3.version, task_rest.VERSION):
+            return await notifications(self._store, claim, events)
+        async with self._whole:
+            return await notifications(self._store, claim, events)
 
     async def again(self, claim: Claim, seq: int) -> Notification | None:
         """That of one event, or for 0 a test: the task as it is now (§4.3.3 has room for it). None if it is gone."""
@@ -50,3 +58,33 @@ class Notifications:
         if claim.version == task_rest.VERSION:
             return Notification(0, "application/json", task_rest.write_notification(record.render(0)))
         return Notification(0, "application/a2a+json", b'{"task":%b}' % record.render())
+
+    async def _events(self, place: Place) -> list[Event]:
+        found = self._wanted.get(place)
+        if found is None:
+            found = self._wanted[place] = asyncio.get_running_loop().create_future()
+        if self._reader is None or self._reader.done():
+            self._reader = asyncio.create_task(self._read(), name="events for webhooks")
+        return await asyncio.shield(found)  # others wait for it, too
+
+    async def _read(self) -> None:
+        while self._wanted:
+            batch = _one_of_each_task(self._wanted)
+            asked = {place: self._wanted.pop(place) for place in batch}
+            try:
+                found = await self._store.events_after(batch, _PAGE)
+            except Exception as error:
+                for future in asked.values():
+                    future.set_exception(error)
+                continue
+            for place, future in asked.items():
+                future.set_result(found.get(place[0], []))
+
+
+def _one_of_each_task(places: dict[Place, asyncio.Future[list[Event]]]) -> list[Place]:
+    found: dict[str, Place] = {}
+    for place in places:
+        found.setdefault(place[0], place)
+        if len(found) == _AT_ONCE:
+            break
+    return list(found.values())

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from agents.outbound import client as outbound
-from agents.outbound.allowed import read_allowed
 from agents.outbound.client import OutboundClient
+from agents.outbound.listed import read_list
 from agents.outbound.rules import ForbiddenUrlError, OutboundError, OutboundRules
 from tests.support.receiver import Receiver, Reply
 
@@ -35,7 +35,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest_asyncio.fixture
 async def client() -> AsyncIterator[OutboundClient]:
-    client = OutboundClient(OutboundRules(read_allowed(["127.0.0.1"])))
+    client = OutboundClient(OutboundRules(read_list(["127.0.0.1"])))
     yield client
     await client.aclose()
 
@@ -95,7 +95,7 @@ async def test_the_address_that_is_dialled_is_the_one_that_is_checked(
 async def test_tries_the_addresses_in_turn(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [ip_address("::1"), ip_address("127.0.0.1")]
     monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: found)
-    client = OutboundClient(OutboundRules(read_allowed(["two.test"])))
+    client = OutboundClient(OutboundRules(read_list(["two.test"])))
     assert (await client.request("POST", f"http://two.test:{receiver.port}/second", [], b"{}")).status == 200
     await client.aclose()
     assert receiver.deliveries("/second")[0].headers["host"] == f"two.test:{receiver.port}"
@@ -112,7 +112,7 @@ async def test_tls_asks_for_the_host_by_its_name(monkeypatch: pytest.MonkeyPatch
         port = server.getsockname()[1]
         thread = threading.Thread(target=answer_twice, args=(server, context))
         thread.start()
-        client = OutboundClient(OutboundRules(read_allowed(["127.0.0.1"])))
+        client = OutboundClient(OutboundRules(read_list(["127.0.0.1"])))
         assert (await client.request("POST", f"https://hooks.test:{port}/", [], b"{}")).status == 204
         with pytest.raises(OutboundError, match=r"^the connection failed$"):
             await client.request("POST", f"https://other.test:{port}/", [], b"{}")

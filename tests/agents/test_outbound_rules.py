@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from ipaddress import ip_address
 
 import pytest
+from pytest_django import Settings
 
-from agents.outbound.allowed import Allowed, read_allowed
+from agents.outbound.listed import Listed, read_list
 from agents.outbound.rules import ForbiddenUrlError, OutboundError, OutboundRules, is_public, read_url
 
 PRIVATE = "must not lead to a private, local or reserved address"
@@ -144,7 +146,7 @@ async def test_a_name_that_cannot_be_resolved_is_taken_but_not_dialled(rules: Ou
     ],
 )
 async def test_the_operator_lists_exceptions(allow: str, url: str, allowed: bool) -> None:
-    rules = OutboundRules(read_allowed(["unused.test", allow]))
+    rules = OutboundRules(read_list(["unused.test", allow]))
     if allowed:
         await rules.check(url)
     else:
@@ -152,11 +154,81 @@ async def test_the_operator_lists_exceptions(allow: str, url: str, allowed: bool
             await rules.check(url)
 
 
-@pytest.mark.parametrize("entry", ["10.0.0.1/8", "host:", "host:0", "host:x", "[::1", "[x]:1", "http://h/", "a b"])
+@pytest.mark.parametrize(
+    "entry", ["10.0.0.1/8", ".", "*.internal", "host:", "host:0", "host:x", "[::1", "[x]:1", "http://h/", "a b"]
+)
 def test_an_exception_that_is_none_is_an_error(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"no host, host:port or network|has no valid port"):
-        read_allowed([entry])
+    with pytest.raises(ValueError, match=r"no host, suffix, host:port or network|has no valid port"):
+        read_list([entry])
 
 
 def test_exceptions_may_be_empty() -> None:
-    assert read_allowed(["", " Hooks.Internal "]) == [Allowed(host="hooks.internal")]
+    assert read_list(["", " Hooks.Internal "]) == [Listed(host="hooks.internal")]
+
+
+DENIED = "must not lead to a host that this one never calls"
+
+
+@pytest.mark.spec("13.2")
+@pytest.mark.parametrize(
+    ("deny", "url", "fault"),
+    [
+        ("hooks.test", "https://HOOKS.test./x", DENIED),
+        ("hooks.test", "https://a.hooks.test/x", ""),
+        (".hooks.test", "https://a.b.hooks.test/x", DENIED),
+        (".hooks.test", "https://hooks.test/x", DENIED),
+        (".hooks.test", "https://otherhooks.test/x", ""),
+        ("hooks.test:8443", "https://hooks.test/x", ""),
+        ("hooks.test:8443", "https://hooks.test:8443/x", DENIED),
+        ("8.8.8.8", "https://8.8.8.8/", DENIED),
+        ("8.8.8.8", "http://134744072/", DENIED),
+        ("8.8.8.8", "http://0x8.8.0x808/", DENIED),
+        ("8.8.8.8", "https://[::ffff:8.8.8.8]/", DENIED),
+        ("8.8.8.8", "https://[64:ff9b::8.8.8.8]/", DENIED),
+        ("8.8.8.8", "https://[2002:808:808::]/", DENIED),
+        ("8.8.8.8", "https://8.8.4.4/", ""),
+        ("8.8.0.0/16", "https://hooks.test/", DENIED),
+        ("8.8.0.0/16:443", "https://hooks.test/", DENIED),
+        ("8.8.0.0/16:443", "http://hooks.test/", ""),
+        ("2606:4700::/32", "https://[2606:4700::1111]/", DENIED),
+        ("*", "https://hooks.test/", DENIED),
+        ("*", "http://127.0.0.1:9000/", ""),
+        ("*", "http://inside.allowed.test/", ""),
+        ("127.0.0.1", "http://127.0.0.1:9000/", DENIED),
+        (".allowed.test", "http://inside.allowed.test/", DENIED),
+        ("*:80", "https://hooks.test/", ""),
+        ("*:80", "http://hooks.test/", DENIED),
+    ],
+)
+async def test_the_operator_rules_out_hosts(monkeypatch: pytest.MonkeyPatch, deny: str, url: str, fault: str) -> None:
+    """Also public ones, and also what the other list allows."""
+    monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: [ip_address("8.8.8.8")])
+    rules = OutboundRules(read_list(["127.0.0.1", ".allowed.test"]), read_list([deny]))
+    if not fault:
+        await rules.check(url)
+        return
+    with pytest.raises(ForbiddenUrlError, match=f"^{fault}$"):
+        await rules.check(url)
+
+
+@pytest.mark.spec("13.2")
+@pytest.mark.parametrize("inside", ["10.0.0.1", "::1", "fe80::1%eth0", "::ffff:169.254.169.254", "64:ff9b::a00:1"])
+async def test_an_alias_of_something_inside_is_refused(
+    rules: OutboundRules, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    """What a name stands for in the end counts, however many CNAMEs lead there."""
+
+    def getaddrinfo(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        assert host == "alias.test"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "inside.internal", (inside, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with pytest.raises(ForbiddenUrlError, match=f"^{PRIVATE}$"):
+        await rules.check("https://alias.test/")
+
+
+def test_the_lists_of_the_settings_count(settings: Settings) -> None:
+    settings.OUTBOUND_ALLOW, settings.OUTBOUND_DENY = read_list(["10.0.0.0/8"]), read_list(["10.9.0.0/16"])
+    rules = OutboundRules.from_settings()
+    faults = [rules.fault("x.test", 80, ip_address(address)) for address in ("10.1.1.1", "10.9.1.1", "192.168.0.1")]
+    assert faults == ["", DENIED, PRIVATE]

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from a2a_host.services.files import ensure_encryption_key
 from a2a_host.services.layout import Layout
-from agents.secrets import EncryptionError, _with_file, decrypt, encrypt
+from agents.secrets import EncryptionError, decrypt, encrypt
 
 SECRET = "s3cret \u0000 密钥 " * 100
 
@@ -21,7 +21,6 @@ def data_dir(tmp_path: Path, settings: Settings) -> Path:
     """A DATA_DIR that has the only say of keys."""
     settings.ENCRYPTION_KEYS = []
     settings.LAYOUT = Layout(tmp_path)
-    _with_file.cache_clear()
     return tmp_path
 
 

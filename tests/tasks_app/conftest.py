@@ -11,7 +11,7 @@ import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from agents.outbound.allowed import read_allowed
+from agents.outbound.listed import read_list
 from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
 from tasks_app.database import database_dsn
@@ -89,7 +89,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest_asyncio.fixture
 async def delivery(world: World) -> AsyncIterator[Delivery]:
     """The deliveries of the world's host, which may call this machine."""
-    rules = OutboundRules(read_allowed(["127.0.0.1"]))
+    rules = OutboundRules(read_list(["127.0.0.1"]))
     world.hosts[0].outbound = rules
     delivery = Delivery(world.hosts[0].store, rules, lambda: world.hosts[0].registry.signer)
     yield delivery

@@ -15,6 +15,7 @@ from protocol.timestamps import now
 from tasks_app import operations
 from tasks_app.push.delivery import Delivery
 from tasks_app.push.queue import EVENT, Outcome, PushQueue, Room
+from tasks_app.store import Page
 from tests.support.receiver import Receiver
 from tests.tasks_app.webhooks import all_done, idle, row, steps, tell, wait_for_row
 from tests.tasks_app.world import PATIENCE, World, ask, request, say, work
@@ -25,7 +26,7 @@ async def test_every_event_is_posted_in_order(world: World, delivery: Delivery, 
     entry = await world.add_agent(steps, push_notifications=True)
     authentication = AuthenticationInfo(scheme="Bearer", credentials="s3")
     task_id = await tell(world, entry, receiver.url("/order"), token="t", authentication=authentication)
-    events = await world.hosts[0].store.events_page(task_id, 0, 100)
+    events = await world.hosts[0].store.events_page(task_id, 0, Page(100, 1_000_000))
     await delivery.deliver([task_id])
     await wait_for_row(world, task_id, len(events), len(events), False, False, 0, "")
     deliveries = receiver.deliveries("/order")

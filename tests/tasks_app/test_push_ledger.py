@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.outbound.allowed import read_allowed
+from agents.outbound.listed import read_list
 from agents.outbound.rules import OutboundRules
 from agents.threads import in_thread
 from protocol.model import AuthenticationInfo
@@ -97,7 +97,7 @@ async def test_a_day_of_retries(world: World, receiver: Receiver) -> None:
     receiver.answers["/dead"] = lambda _: 500
     start = now()
     clock = [start]
-    rules = OutboundRules(read_allowed(["127.0.0.1"]))
+    rules = OutboundRules(read_list(["127.0.0.1"]))
     world.hosts[0].outbound = rules
     delivery = Delivery(world.hosts[0].store, rules, clock=lambda: clock[0])
     entry = await world.add_agent(push_notifications=True)

@@ -12,8 +12,8 @@ from typing import Any
 import jwt
 import pytest
 
-from agents.threads import in_thread
 from agents.signing_keys import generate_signing_key, rotate_signing_keys
+from agents.threads import in_thread
 from protocol.errors import InvalidParamsError
 from protocol.model import AuthenticationInfo
 from tasks_app.push.delivery import Delivery
