@@ -16,6 +16,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
 
 from a2a_host.bindings.cards import serve_keys
+from a2a_host.bindings.files import serve_file
 from a2a_host.bindings.health import serve_health
 from a2a_host.bindings.root import ROOT_PATHS, RootAgent
 from a2a_host.bindings.router import serve_agent
@@ -34,6 +35,7 @@ _http: Any = URLRouter(
         route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
         route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
         route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
+        route(r"^files/(?P<id>[^/]+)$", serve_file),
         route(r"^healthz$", serve_health),
         route(r"^live/tasks$", live_tasks),
         route(r"^\.well-known/jwks\.json$", serve_keys),

@@ -18,12 +18,21 @@ from protocol.model import Part, Wire
 from protocol.query import decode_query
 from protocol.requests import SendMessageRequest
 from protocol.rules import PLAIN, Plain
+from protocol.stored_part import Held, start_of
 
 __all__ = ["decode", "decode_query", "encode", "fingerprint", "load", "plain_text"]
 
 T = TypeVar("T", bound=Wire)
 
-_encoder = msgspec.json.Encoder()
+
+def _written(value: object) -> str:
+    """Content that is held as bytes, where somebody wants its base64 after all."""
+    if not isinstance(value, Held):
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    return value.base64
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_written)
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
 _decoders: dict[type[Wire], msgspec.json.Decoder[Any]] = {}
 _fast: dict[Any, tuple[msgspec.json.Decoder[Any], Plain]] = {
@@ -71,16 +80,25 @@ def encode(value: Wire) -> bytes:
 
 
 def plain_text(parts: Sequence[Part]) -> str:
-    """What a person would search: the text parts, joined by newlines, without U+0000."""
-    return "\n".join(part.text for part in parts if part.text is not UNSET).replace("\0", "")
+    """What a person would search: the text parts, joined by newlines, without U+0000. Of texts that are kept in files
+    it is how they begin."""
+    texts = [
+        text for part in parts if (text := part.text if isinstance(part.text, str) else start_of(part)) is not None
+    ]
+    return "\n".join(texts).replace("\0", "")
 
 
 def fingerprint(request: SendMessageRequest) -> str:
     """SHA-256, in hex, of what a request says: the same for any spelling, white space or order of its members."""
+    return hashlib.sha256(canonical_text(request)).hexdigest()
+
+
+def canonical_text(request: SendMessageRequest) -> bytes:
+    """The JSON that requests that say the same have in common."""
     text = _encoder.encode(request)
     if _has_json(request):
         text = _sorting_encoder.encode(_canonical(msgspec.json.decode(text)))
-    return hashlib.sha256(text).hexdigest()
+    return text
 
 
 def _has_json(request: SendMessageRequest) -> bool:

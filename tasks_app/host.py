@@ -21,6 +21,7 @@ from protocol.errors import UnavailableError
 from protocol.model import Task
 from protocol.requests import SendMessageRequest
 from protocol.states import FRUITLESS, RUNNING
+from tasks_app.content.running import fill_input
 from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
@@ -162,7 +163,7 @@ class Host:
         older = self.executions.get(record.id)
         if older is not None:
             older.fence()
-        execution = Execution(entry, run, record, self.journal, self.waits, self._ended, repeated_from)
+        execution = Execution(entry, run, record, self.journal, self.store, self.waits, self._ended, repeated_from)
         self.executions[record.id] = execution
         execution.start()
         return execution
@@ -196,9 +197,11 @@ class Host:
     async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
         """The tasks that a message refers to, as far as its sender may see them."""
         found = await self.store.load_many(ids)
-        return [
+        tasks = [
             task_of(r) for i in ids if (r := found.get(i)) is not None and may_see(r, record.agent_id, record.owner)
         ]
+        await fill_input(*tasks)
+        return tasks
 
     def _heard(self, pulse: Pulse) -> None:
         self._loop.call_soon_threadsafe(take_pulse, pulse)

@@ -16,7 +16,7 @@ from protocol.dialects.drafts import Draft
 from protocol.dialects.tagged import Members, encode, members_of, text_of
 from protocol.model import Task
 from protocol.states import SETTLED
-from tasks_app.operations import Call, Frame
+from tasks_app.operations import Call, Frame, rendered
 
 _AGENT = Raw(b'"ROLE_AGENT"')
 
@@ -62,4 +62,4 @@ class DraftFrames(Frames):
 
     async def _whole_task(self, task_id: str) -> bytes:
         record = await self._call.load_task(task_id)
-        return self._draft.write(Task, record.render())
+        return self._draft.write(Task, await rendered(self._call, record))

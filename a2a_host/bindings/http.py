@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
@@ -51,17 +52,15 @@ async def read_body(receive: ASGIReceiveCallable, limit: int, declared: int | No
 
 
 async def _read_rest(receive: ASGIReceiveCallable, message: Any, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
+    body = BytesIO()  # grows in place: a big body is in memory once
     while True:
         if message["type"] == "http.disconnect":
             raise ClientGone
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > limit:
+        body.write(message.get("body", b""))
+        if body.tell() > limit:
             raise RequestTooLargeError(limit)
         if not message.get("more_body", False):
-            return b"".join(chunks)
+            return body.getvalue()
         message = await receive()
 
 

@@ -15,9 +15,10 @@ from a2a_host.bindings.methods import METHODS, find_method
 from a2a_host.bindings.performing import activated_headers, perform_operation
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import MEDIA_TYPE, EventStream, Frames
+from a2a_host.bindings.uploads import read_request
 from agents.registry import AgentEntry
 from protocol import jsonrpc
-from protocol.dialects.drafts import Draft, read_request
+from protocol.dialects.drafts import Draft
 from protocol.dialects.v1 import V1_0
 from protocol.errors import (
     A2AError,
@@ -44,7 +45,9 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
     except ClientGone:
         return None
-    return await answer(host, entry, parameters, body, send)
+    answering = answer(host, entry, parameters, body, send)
+    del body
+    return await answering
 
 
 async def answer(
@@ -55,6 +58,7 @@ async def answer(
         call = _authenticated(host, entry, parameters, body)
         check_json_type(parameters.content_type.encode("latin-1"))
         envelope = jsonrpc.decode_envelope(body)
+        del body
     except EnvelopeError as error:
         await respond_error(send, error, error.id)
     except A2AError as error:
@@ -168,6 +172,7 @@ async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes 
         if operation.check is not None:
             operation.check(call.entry)
         request, spoken = read_request(dialect, operation.request, envelope.params or _EMPTY)
+        envelope.params = None  # a big body is not kept while the agent works
         answer = await perform_operation(call, spoken, operation, request)
     if isinstance(answer, Frames) and isinstance(spoken, Draft) and dialect is V1_0:
         return DraftFrames(answer, call, spoken)

@@ -68,19 +68,22 @@ class Method(NamedTuple):
 
 
 async def _send_message(call: Call, request: SendMessageRequest) -> bytes:
-    return (await operations.send_message(call, request)).payload()
+    answer = await operations.send_message(call, request)
+    return await operations.with_contents(call, SendMessageResponse, answer.payload())
 
 
 async def _get_task(call: Call, request: GetTaskRequest) -> bytes:
-    return (await operations.get_task(call, request)).render(request.history_length)
+    task = await operations.get_task(call, request)
+    return await operations.rendered(call, task, request.history_length, strict=True)
 
 
 async def _list_tasks(call: Call, request: ListTasksRequest) -> bytes:
-    return (await operations.list_tasks(call, request)).payload()
+    page = await operations.list_tasks(call, request)
+    return await operations.with_contents(call, ListTasksResponse, page.payload())
 
 
 async def _cancel_task(call: Call, request: CancelTaskRequest) -> bytes:
-    return (await operations.cancel_task(call, request)).render()
+    return await operations.rendered(call, await operations.cancel_task(call, request))
 
 
 async def _create_push_config(call: Call, request: CreateTaskPushNotificationConfigRequest) -> bytes:

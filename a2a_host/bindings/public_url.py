@@ -28,11 +28,6 @@ def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
     return _address(scope["scheme"], headers.get(b"host", b""), *forwarded)
 
 
-def own_url() -> str:
-    """The address of the host for callers of whom nothing else is known."""
-    return str(settings.PUBLIC_URL) or f"http://{settings.HOST}:{settings.PORT}"
-
-
 @lru_cache(maxsize=1024)
 def is_known(url: str) -> bool:
     """Whether the operator named this address, so that what is signed may hold it.

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from a2a_host.bindings.public_url import base_url, own_url
+from a2a_host.bindings.public_url import base_url
 from agents.access import authenticate
 from agents.registry import AgentEntry
 from protocol.errors import VersionNotSupportedError
+from tasks_app.content.links import own_url
 from tasks_app.host import Host
 from tasks_app.operations import Call
 

@@ -77,7 +77,9 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
     except A2AError as error:
         await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
         return None
-    return await jsonrpc.answer(host, entry, parameters, body, send)
+    answering = jsonrpc.answer(host, entry, parameters, body, send)
+    del body, envelope  # a big body is not kept while the agent works
+    return await answering
 
 
 async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None:
@@ -95,7 +97,9 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
     except ClientGone:
         return None
     tenant = route.tenant or _tenant_in_query(scope["query_string"]) or tenant_of(body)
-    return await rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
+    answering = rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
+    del body
+    return await answering
 
 
 def tenant_of(request: Raw | bytes | None) -> str:

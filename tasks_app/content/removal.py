@@ -6,10 +6,10 @@ and their rows last: what stops in between is done again.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from tasks_app.content import storage
+from tasks_app.content.threads import in_thread
 from tasks_app.store import Store
 
 _OF_TASKS = "SELECT id, name FROM tasks_app_storedpart WHERE task_id = ANY(%s)"
@@ -39,6 +39,6 @@ async def remove_rows(store: Store, rows: Sequence[tuple[str, ...]]) -> int:
         for _, name in rows:
             storage.delete(name)
 
-    await asyncio.to_thread(delete)
+    await in_thread(delete)
     await store.query(_FORGET, [[part_id for part_id, _ in rows]])
     return len(rows)

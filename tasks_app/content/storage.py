@@ -94,7 +94,7 @@ class _Upload(File):  # type: ignore[type-arg]
     """Content as the file that Django's storages read: on disk by its chunks, elsewhere by `read` from its start."""
 
     def __init__(self, content: Content, name: str) -> None:
-        super().__init__(None, name)  # type: ignore[arg-type]
+        super().__init__(None, name)
         self._content = content
         self._left = self._content.chunks()
         self._rest = b""

@@ -20,7 +20,8 @@ from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord, assembl
 
 
 class TaskDraft:
-    """Runs ahead of the stored record by what was accepted and not stored yet (`events`, `messages`).
+    """Runs ahead of the stored record by what was accepted and not stored yet (`events`, `messages`; `has_stored_parts`
+    says that some of it is in files).
 
     Every method raises `InvalidAgentResponseError` for what the state machine or the data model forbids, and then
     has changed nothing.
@@ -41,6 +42,7 @@ class TaskDraft:
         self.message_count = record.message_count
         self.events: list[Event] = []
         self.messages: list[HistoryEntry] = []
+        self.has_stored_parts = False
         chunks = record.chunks
         self._unsaid: dict[str | None, list[Event]] = {}
         self._said: set[str] | None = None
@@ -69,6 +71,7 @@ class TaskDraft:
         """
         running = self.state in RUNNING
         events, messages = self.take()
+        stored, self.has_stored_parts = self.has_stored_parts, False
         return Change(
             task_id=base.id,
             version=base.version,
@@ -88,6 +91,7 @@ class TaskDraft:
             acceptance=acceptance,
             events=events,
             messages=messages,
+            has_stored_parts=stored,
         )
 
     def take(self) -> tuple[list[Event], list[HistoryEntry]]:

@@ -21,10 +21,20 @@ from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
 from protocol.states import INTERRUPTED, RUNNING, TaskState, may_move
 from protocol.timestamps import now
+from tasks_app.content.keeping import has_big
+from tasks_app.content.running import (
+    H,
+    InputMissingError,
+    OutputRefusedError,
+    fill_input,
+    holds_stored,
+    keep_output,
+)
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.waiting import Waits
 from tasks_app.journal import Change, Journal
 from tasks_app.record import TaskRecord
+from tasks_app.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +61,7 @@ class Execution:
         run: Run,
         record: TaskRecord,
         journal: Journal,
+        store: Store,
         waits: Waits,
         ended: Callable[[Execution], None],
         repeated_from: int = 0,
@@ -63,6 +74,7 @@ class Execution:
         self._repeated_from = repeated_from
         self._draft = TaskDraft(record, repeated_from)
         self._journal = journal
+        self._store = store
         self._waits = waits
         self._answer: asyncio.Future[Answer] | None = None
         self._waited = False
@@ -151,6 +163,7 @@ class Execution:
         self._limit_time()
         current.set((self._run, self))
         try:
+            await self._fill()
             answered = self._run.answered
             if answered is None or answered.approved is not False or self.entry.runtime.decides_refusals:
                 await self.entry.runtime.execute(self._run, self)
@@ -189,6 +202,16 @@ class Execution:
         self._draft.move(TaskState.REJECTED, message)
         self._accepted()
 
+    async def _fill(self) -> None:
+        """Give the agent the content of what is kept in files. Raises InputMissingError."""
+        run = self._run
+        if run.task is not None or holds_stored(run.message.parts):
+            try:
+                await fill_input(run.message, run.task)
+            except InputMissingError as error:
+                self._failure = str(error)
+                raise
+
     def _stop_late_agent(self) -> None:
         """The time is up. Code that swallows its cancellation goes on, without a task: what it says is refused."""
         logger.warning("Agent %s: task %s took too long", self.entry.slug, self.record.id)
@@ -201,6 +224,7 @@ class Execution:
     async def _cancel_agent(self) -> None:
         try:
             async with asyncio.timeout(self.entry.cancel_grace_seconds):
+                await self._fill()
                 await self.entry.runtime.cancel(self._run, self)
         except Exception:
             logger.exception("Agent %s failed to cancel task %s", self.entry.slug, self.record.id)
@@ -225,6 +249,8 @@ class Execution:
     async def status(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
         """Move the task to `state`."""
         self._check_fence()
+        if message is not None and has_big(message.parts):
+            message = await self._with_files(message)
         self._draft.move(state, message, metadata)
         await self._accepted_with_room()
 
@@ -238,12 +264,16 @@ class Execution:
     ) -> None:
         """Add or replace an artifact, or append parts to it (§4.2.2)."""
         self._check_fence()
+        if has_big(artifact.parts):
+            artifact = await self._with_files(artifact)
         self._draft.add_artifact(artifact, append, last_chunk, metadata)
         await self._accepted_with_room()
 
     async def reply(self, message: Message) -> None:
         """Answer with a Message and no task (§3.1.1)."""
         self._check_fence()
+        if has_big(message.parts):
+            message = await self._with_files(message)
         if self.acknowledged:
             self._draft.move(TaskState.COMPLETED, message)
         else:
@@ -265,7 +295,9 @@ class Execution:
                 self.fence()
                 raise asyncio.CancelledError
             self._waited = True
-            return await self._answer
+            answer = await self._answer
+            await fill_input(answer.message)
+            return answer
         finally:
             self._answer = None
             self._limit_time()
@@ -284,6 +316,17 @@ class Execution:
         self._settled = None
         self.first_update = asyncio.get_running_loop().create_future()
         self._answer.set_result(answer)
+
+    async def _with_files(self, said: H) -> H:
+        """What the agent says, with its big parts in files. What cannot be stored FAILS the task, and says why."""
+        try:
+            kept = await keep_output(self._store, self.entry, self.record.id, said)
+        except OutputRefusedError as error:
+            self._fail(str(error))
+            raise
+        self._check_fence()
+        self._draft.has_stored_parts = True
+        return kept
 
     @property
     def lost(self) -> bool:

@@ -44,6 +44,7 @@ class Creation:
     done: asyncio.Future[bool]
     push_config: StoredConfig | None = None
     metadata: str | None = None
+    has_stored_parts: bool = False
     parent_id: str | None = None
     deadline_at: datetime | None = None
 
@@ -56,6 +57,7 @@ class Change:
     is stored.
     `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
     won or lost, or None for a write that the database refuses to take. `has_push_configs` is known once it is won.
+    `has_stored_parts` says that parts of it are kept in files.
     """
 
     task_id: str
@@ -79,3 +81,4 @@ class Change:
     stored: Callable[[bool | None], None] | None = None
     push_config: StoredConfig | None = None
     has_push_configs: bool = False
+    has_stored_parts: bool = False

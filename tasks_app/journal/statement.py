@@ -37,10 +37,10 @@ creation AS (
 ), created AS (
     INSERT INTO tasks_app_task (id, agent_id, owner, context_id, state, status, status_at, created_at, last_seq,
         message_count, version, attempt, worker, started_at, lease_until, deadline_at, parent_id, dialect, request,
-        metadata, has_push_configs)
+        metadata, has_push_configs, has_stored_parts)
     SELECT id, agent_id, owner, context_id, 1, status, created_at, created_at, 0, 1, 1, 1, worker,
         CASE WHEN worker IS NOT NULL THEN created_at END, lease_until, deadline_at, parent_id, dialect, request,
-        metadata, {configured}
+        metadata, {configured}, {stored}
     FROM creation WHERE digest IS NULL OR id IN (SELECT task_id FROM fresh)
     RETURNING id
 ), first_message AS (
@@ -63,7 +63,7 @@ change AS (
             WHEN i.worker IS NOT NULL THEN now() END,
         retries = CASE WHEN i.request IS NULL THEN t.retries ELSE 0 END, request = coalesce(i.request, t.request),
         deadline_at = coalesce(i.deadline_at, t.deadline_at),
-        has_push_configs = {configured},
+        has_push_configs = {configured}, has_stored_parts = {stored},
         push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
     FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt{room}
@@ -125,6 +125,12 @@ won AS (
     ON CONFLICT (task_id, config_id) DO UPDATE SET {REPLACE}
 )"""
 
+# Tasks that get a part which is kept in a file.
+_FILES = """
+files AS (
+    SELECT * FROM unnest(%s::text[]) AS f(task_id)
+)"""
+
 # Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
 _TELL = """
 told AS (
@@ -133,12 +139,29 @@ told AS (
 )"""
 
 # What a statement does not mention costs nothing, and most batches of a calm host need a part or two.
-_PARTS = {"config": _CONFIG, "create": _CREATE, "change": _CHANGE, "speak": _SPEAK, "accept": _ACCEPT, "end": _END}
-# Whether a task has push configs after the write.
-_AS_BEFORE = {"create": "false", "change": "t.has_push_configs"}
-_CONFIGURED = {
-    "create": "id IN (SELECT task_id FROM config)",
-    "change": "(t.has_push_configs OR t.id IN (SELECT task_id FROM config))",
+_PARTS = {
+    "config": _CONFIG,
+    "files": _FILES,
+    "create": _CREATE,
+    "change": _CHANGE,
+    "speak": _SPEAK,
+    "accept": _ACCEPT,
+    "end": _END,
+}
+# Whether a task has push configs, and parts in files, after the write.
+_AS_BEFORE = {
+    "create": {"configured": "false", "stored": "false"},
+    "change": {"configured": "t.has_push_configs", "stored": "t.has_stored_parts"},
+}
+_NAMED = {
+    "create": {
+        "configured": "id IN (SELECT task_id FROM config)",
+        "stored": "id IN (SELECT task_id FROM files)",
+    },
+    "change": {
+        "configured": "(t.has_push_configs OR t.id IN (SELECT task_id FROM config))",
+        "stored": "(t.has_stored_parts OR t.id IN (SELECT task_id FROM files))",
+    },
 }
 # A change with a config is lost when the task has too many: who writes it reads again, and refuses.
 _ROOM = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
@@ -147,9 +170,9 @@ _WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 
 def _statement(parts: Sequence[str]) -> str:
-    flags = _CONFIGURED if "config" in parts else _AS_BEFORE
+    flags = _NAMED if "config" in parts else _AS_BEFORE
     room = _ROOM if "config" in parts else ""
-    texts = [_PARTS[part].format(configured=flags.get(part), room=room) for part in parts]
+    texts = [_PARTS[part].format(**flags.get(part, {}), room=room) for part in parts]
     if "config" in parts:
         texts.append(_CONFIGURE)
     rows = [*(_WON[part] for part in parts if part in _WON), "SELECT NULL FROM told"]
@@ -184,17 +207,23 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         *(c.push_config for c in creations if c.push_config is not None),
         *(c.push_config for c in changes if c.push_config is not None),
     ]
-    if configs:
+    files = [
+        *(c.task_id for c in creations if c.has_stored_parts),
+        *(c.task_id for c in changes if c.has_stored_parts),
+    ]
+    everything = bool(configs or files)
+    if everything:
         columns["config"] = _config_columns(configs)
-    if creations or configs:
+        columns["files"] = [plain_array(files)]
+    if creations or everything:
         columns["create"] = _creation_columns(creations)
-    if changes or configs:
+    if changes or everything:
         columns["change"] = [*_change_columns(changes), *_event_columns(changes)]
-    if configs or any(c.messages for c in changes):
+    if everything or any(c.messages for c in changes):
         columns["speak"] = _message_columns(changes)
-    if configs or any(c.acceptance for c in changes):
+    if everything or any(c.acceptance for c in changes):
         columns["accept"] = _acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
-    if configs or any(c.new_attempt > c.attempt for c in changes):
+    if everything or any(c.new_attempt > c.attempt for c in changes):
         columns["end"] = []
     told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasks_app.operations.call import Call
+from tasks_app.operations.contents import rendered, with_contents
 from tasks_app.operations.listing import TaskPage, list_tasks
 from tasks_app.operations.push_configs import (
     ConfigPage,
@@ -35,9 +36,11 @@ __all__ = [
     "get_task",
     "list_push_configs",
     "list_tasks",
+    "rendered",
     "resubscribe_to_task",
     "send_message",
     "start_task",
     "stream_message",
     "subscribe_to_task",
+    "with_contents",
 ]

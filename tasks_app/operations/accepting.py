@@ -25,6 +25,7 @@ from protocol.model import Message, TaskPushNotificationConfig
 from protocol.requests import SendMessageRequest
 from protocol.states import RUNNING, TaskState
 from protocol.timestamps import now
+from tasks_app.content.keeping import has_big
 from tasks_app.execution.draft import TaskDraft, heard, lease_end
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.handover import resume
@@ -33,6 +34,7 @@ from tasks_app.execution.waiting import waits_in_process
 from tasks_app.journal import Acceptance, Change, Creation
 from tasks_app.operations.call import Call
 from tasks_app.operations.deadlines import asked_deadline, past_deadline, turn_deadline
+from tasks_app.operations.keeping import big_fingerprint, keep_big_parts, or_discard
 from tasks_app.operations.push_configs import check_room
 from tasks_app.push.config import check_config, sealed
 from tasks_app.record import HistoryEntry, TaskRecord, initial_status
@@ -61,16 +63,18 @@ async def accept_message(
     delegates always is. `metadata`, a JSON object, is what a new task has before its agent adds to it. Raises
     ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotFoundError, UnsupportedOperationError for a
     task that has ended or is busy, InvalidParamsError for a wrong context, a repeated messageId with other content or
-    a webhook that may not be called, UnavailableError in a process that ends; then nothing was stored.
+    a webhook that may not be called, and for big parts beyond a limit; UnavailableError in a process that ends, and
+    without a storage for big parts. Then nothing was stored.
     """
     if call.host.draining and call.runs_here:
         raise UnavailableError(retry_after=1)
     call.check_extensions()
     _check_content(call, request)
+    big = has_big(request.message.parts)
     acceptance = None
     # Of strangers without a common history, one could fetch another's answer with a guessed message.
     if call.entry.idempotent_sends and not call.is_stranger:
-        digest = codec.fingerprint(request)
+        digest = await big_fingerprint(request) if big else codec.fingerprint(request)
         acceptance = Acceptance(call.entry.id, call.caller.owner, request.message.message_id, digest)
     push_config = await _take_push_config(call, request)
     turn = Turn(
@@ -88,9 +92,10 @@ async def accept_message(
         if call.version != "tasks":
             raise past_deadline()
         deadline = None  # The task REST dialect keeps what is only a note there, such as the date in its own examples.
-    if request.message.task_id:
-        return await _continue_task(call, request, turn, acceptance, push_config, deadline)
-    return await _create_task(call, request, turn, acceptance, push_config, metadata, deadline)
+    if not request.message.task_id:
+        return await _create_task(call, request, turn, acceptance, push_config, metadata, deadline, big)
+    go_on = _continue_with_files if big else _continue_task
+    return await go_on(call, request, turn, acceptance, push_config, deadline)
 
 
 def _check_content(call: Call, request: SendMessageRequest) -> None:
@@ -121,9 +126,11 @@ async def _create_task(
     push_config: TaskPushNotificationConfig | None,
     metadata: str | None,
     deadline: datetime | None,
+    big: bool,
 ) -> Accepted:
     message = request.message
     message.task_id = new_id()
+    files = await keep_big_parts(call, message) if big else []
     message.context_id = message.context_id or new_id()
     at = now()
     entry = heard(message, 1, at)
@@ -149,7 +156,9 @@ async def _create_task(
     creation = _creation(call, record, entry, acceptance)
     if push_config is not None:
         creation.push_config = sealed(push_config, record.id, call.dialect, cursor=0)
-    if await call.host.journal.submit(creation):
+    creation.has_stored_parts = big
+    writing = call.host.journal.submit(creation)
+    if await (or_discard(call, files, writing, used=bool) if big else writing):
         return _start(call, record, request)
     if acceptance is None:
         raise InternalError
@@ -184,6 +193,7 @@ async def _continue_task(
     acceptance: Acceptance | None,
     push_config: TaskPushNotificationConfig | None,
     deadline: datetime | None,
+    big: bool = False,
 ) -> Accepted:
     for _ in range(_TRIES):
         record = await call.load_task(request.message.task_id)
@@ -194,10 +204,30 @@ async def _continue_task(
         if push_config is not None:
             follow_up.push_config = sealed(push_config, record.id, call.dialect, record.last_seq)
             await check_room(call, follow_up.push_config)
+        follow_up.has_stored_parts = big
         if await call.host.journal.submit(follow_up):
             return await _go_on(call, _after(record, follow_up), request)
     message = "The task changed too often while the message was being taken in."
     raise UnsupportedOperationError(message, {"taskId": request.message.task_id})
+
+
+async def _continue_with_files(
+    call: Call,
+    request: SendMessageRequest,
+    turn: Turn,
+    acceptance: Acceptance | None,
+    push_config: TaskPushNotificationConfig | None,
+    deadline: datetime | None,
+) -> Accepted:
+    """The same for a message with big parts. They are stored when nothing seems to speak against it, and deleted if
+    something did."""
+    record = await call.load_task(request.message.task_id)
+    if acceptance is not None and await call.host.store.receipt(*_receipt_key(acceptance)) is not None:
+        return await _repeated(call, acceptance)
+    _check_follow_up(call, record, request.message)
+    files = await keep_big_parts(call, request.message)
+    work = _continue_task(call, request, turn, acceptance, push_config, deadline, big=True)
+    return await or_discard(call, files, work, used=lambda accepted: not accepted.repeated)
 
 
 def _check_follow_up(call: Call, record: TaskRecord, message: Message) -> None:

@@ -14,6 +14,7 @@ from protocol.errors import A2AError, InvalidParamsError, PermissionDeniedError,
 from protocol.model import Task
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
+from tasks_app.content.running import fill_input
 from tasks_app.execution.turn import task_of
 from tasks_app.host import Host
 from tasks_app.operations.call import Call
@@ -45,7 +46,9 @@ class HostDelegations:
         """Send a message and wait until its task is terminal or interrupted. Raises DelegationError."""
         with _explained(agent):
             call = await self._call(run, agent, extensions)
-            return task_of((await send_message(call, _checked(run, request))).record)
+            task = task_of((await send_message(call, _checked(run, request))).record)
+            await fill_input(task)
+            return task
 
     async def stream(
         self, run: Run, agent: str, request: SendMessageRequest, extensions: frozenset[str] = frozenset()

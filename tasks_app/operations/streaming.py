@@ -8,12 +8,16 @@ from django.conf import settings
 from msgspec import UNSET
 
 from protocol.errors import UnsupportedOperationError
+from protocol.model import StreamResponse
 from protocol.requests import SendMessageRequest, SubscribeToTaskRequest
 from protocol.states import TERMINAL, TaskState
+from protocol.stored_part import MARK
 from protocol.timestamps import now
+from tasks_app.content.restoring import Policy, restored
 from tasks_app.hub import Follower
 from tasks_app.operations.accepting import Accepted, accept_message
 from tasks_app.operations.call import Call
+from tasks_app.operations.contents import policy_of
 from tasks_app.operations.sending import Answer, answers_with_message
 from tasks_app.past import task_at
 from tasks_app.record import Event, EventKind, TaskRecord
@@ -43,10 +47,23 @@ class TaskStream:
     was given and nobody has read yet is one page of the log.
     """
 
-    __slots__ = ("_context_id", "_ends_at", "_first", "_follower", "_over", "_ready", "_since", "_state", "_task_id")
+    __slots__ = (
+        "_base_url",
+        "_by_url",
+        "_context_id",
+        "_ends_at",
+        "_first",
+        "_follower",
+        "_over",
+        "_ready",
+        "_since",
+        "_state",
+        "_task_id",
+    )
 
     def __init__(
         self,
+        call: Call,
         follower: Follower,
         record: TaskRecord,
         known: int,
@@ -54,6 +71,8 @@ class TaskStream:
         history_length: int | None = None,
     ) -> None:
         """Begins with `record`; its log is known to go to `known` at least."""
+        policy = policy_of(call)
+        self._by_url, self._base_url = policy.by_url, policy.base_url
         self._follower = follower
         self._task_id = record.id
         self._context_id = record.context_id
@@ -68,17 +87,20 @@ class TaskStream:
         return self
 
     async def __anext__(self) -> Frame:
-        first, self._first = self._first, None
-        if first is not None:
-            return first
-        if not self._ready:
-            if self._over:
-                raise StopAsyncIteration
-            self._take(await self._follower.next(settings.KEEP_ALIVE_SECONDS))
+        frame, self._first = self._first, None
+        if frame is None:
             if not self._ready:
-                return _KEEP_ALIVE
-        event = self._ready.pop(0)
-        return Frame(event.seq, event.payload(self._task_id, self._context_id))
+                if self._over:
+                    raise StopAsyncIteration
+                self._take(await self._follower.next(settings.KEEP_ALIVE_SECONDS))
+                if not self._ready:
+                    return _KEEP_ALIVE
+            event = self._ready.pop(0)
+            frame = Frame(event.seq, event.payload(self._task_id, self._context_id))
+        if frame.payload is not None and MARK in frame.payload:
+            # Files are read for each reader when its turn has come: they are in memory for nobody who is not there yet.
+            frame.payload = await restored(StreamResponse, frame.payload, Policy(self._by_url, self._base_url))
+        return frame
 
     async def aclose(self) -> None:
         """Read no more."""
@@ -123,7 +145,7 @@ async def stream_message(call: Call, request: SendMessageRequest) -> TaskStream:
     follower = call.host.hub.follow(record.id)
     try:
         record, known = await _beginning(call, accepted, record)
-        return TaskStream(follower, record, known, _SEND_ENDS_AT, history_length)
+        return TaskStream(call, follower, record, known, _SEND_ENDS_AT, history_length)
     except BaseException:
         follower.close()
         raise
@@ -170,7 +192,7 @@ async def _follow(
                 f"The task is {record.state}; there is nothing to subscribe to.",
                 {"taskId": record.id, "state": str(record.state)},
             )
-        return TaskStream(follower, await _resumed(call, record), record.last_seq, ends_at)
+        return TaskStream(call, follower, await _resumed(call, record), record.last_seq, ends_at)
     except BaseException:
         follower.close()
         raise

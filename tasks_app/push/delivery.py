@@ -143,7 +143,8 @@ class Delivery:
                 if not found:
                     await self._outcomes.store(_unsent(claim, EVENT, cursor + 1, attempts + 1, "the events are gone"))
                     return
-                outcome = await self._poster.post(Errand(claim, EVENT, attempts + 1, found.pop(0)))
+                notification = await self._notifications.whole(claim, found.pop(0))
+                outcome = await self._poster.post(Errand(claim, EVENT, attempts + 1, notification))
                 left = await self._outcomes.store(outcome)
                 if outcome.error:
                     return
@@ -157,6 +158,7 @@ class Delivery:
         notification = await self._notifications.again(claim, seq)
         if notification is None:
             return await self._outcomes.store(_unsent(claim, kind, seq, 1, "the event is gone"))
+        notification = await self._notifications.whole(claim, notification)
         return await self._outcomes.store(await self._poster.post(Errand(claim, kind, 1, notification)))
 
 

@@ -10,7 +10,7 @@ from protocol.dialects import task_rest
 from protocol.dialects.v03 import V0_3
 from protocol.model import Task
 from protocol.states import TaskState
-from tasks_app.push.notifications import Notification, notifications
+from tasks_app.push.notifications import Notification, notification, notifications, whole
 from tasks_app.push.queue import Claim
 from tasks_app.record import Event
 from tasks_app.store import Page, Store
@@ -53,11 +53,12 @@ class Notifications:
             return None
         if record.state is TaskState.UNSPECIFIED:  # There is no task, only the message that answered.
             return next(iter(await self.after(claim, 0)), None)
-        if claim.version == V0_3.version:
-            return Notification(0, "application/json", V0_3.write(Task, record.render()))
-        if claim.version == task_rest.VERSION:
-            return Notification(0, "application/json", task_rest.write_notification(record.render(0)))
-        return Notification(0, "application/a2a+json", b'{"task":%b}' % record.render())
+        history_length = 0 if claim.version == task_rest.VERSION else None
+        return notification(claim.version, 0, Task, record.render(history_length))
+
+    async def whole(self, claim: Claim, found: Notification) -> Notification:
+        """One that is to be sent now, with its files."""
+        return await whole(self._store, claim, found)
 
     async def _events(self, place: Place) -> list[Event]:
         found = self._wanted.get(place)

@@ -21,6 +21,7 @@ from a2a_host.bindings.grpc.convert_in import json_bytes
 from a2a_host.bindings.grpc.convert_out import message_of
 from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import check_version, choose_agent, read_metadata
+from a2a_host.bindings.grpc.uploads import read_held
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.performing import settle_tenant
 from a2a_host.bindings.service_parameters import activated
@@ -95,7 +96,7 @@ class Service(grpc.GenericRpcHandler):
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
-                    request = self._request(rpc, message, call)
+                    request = self._request(rpc, message, len(data), call)
                     assert run is not None
                     answer = self._written(rpc, await self._unbroken(self._named(rpc, run(call, request))))
                 await _name_extensions(context, call)
@@ -112,7 +113,7 @@ class Service(grpc.GenericRpcHandler):
             try:
                 message, call = self._begin(rpc, data, context)
                 with counted(call, rpc.operation.name):
-                    request = self._request(rpc, message, call)
+                    request = self._request(rpc, message, len(data), call)
                     assert open_stream is not None
                     stream = await self._unbroken(self._named(rpc, open_stream(call, request)))
             except Exception as error:
@@ -147,11 +148,12 @@ class Service(grpc.GenericRpcHandler):
         check_version(parameters, entry, self._dialect.version)
         return message, call
 
-    def _request(self, rpc: Rpc, message: Message, call: Call) -> Wire:
-        """The request in a message. Raises A2AError."""
+    def _request(self, rpc: Rpc, message: Message, size: int, call: Call) -> Wire:
+        """The request in a message of `size` bytes. Raises A2AError."""
         if rpc.operation.check is not None:
             rpc.operation.check(call.entry)
-        request = self._dialect.read(rpc.operation.request, rpc.read(message))
+        kind = rpc.operation.request
+        request = read_held(message, size, kind, lambda: self._dialect.read(kind, rpc.read(message)))
         settle_tenant(call.entry, request)
         return request
 

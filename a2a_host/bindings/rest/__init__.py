@@ -33,7 +33,9 @@ async def serve(
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
     except ClientGone:
         return None
-    return await answer(host, entry, route, parameters, body, scope, send)
+    answering = answer(host, entry, route, parameters, body, scope, send)
+    del body
+    return await answering
 
 
 async def answer(
@@ -42,6 +44,7 @@ async def answer(
     """Answer a request that was read; a stream is returned."""
     request: Any = ASGIRequest(scope, BytesIO(body))
     request.META["CONTENT_LENGTH"] = str(len(body))
+    del body
     request.host, request.entry, request.parameters, request.tenant = host, entry, parameters, route.tenant
     response = await route.view(request, **route.arguments)
     if isinstance(response, EventStreamResponse):

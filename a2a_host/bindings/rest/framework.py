@@ -6,6 +6,7 @@ The views run on the event loop and off Django's request handler, whose per-requ
 from __future__ import annotations
 
 import logging
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -153,6 +154,12 @@ class AsyncAPIView(APIView):
         """The body as it came; an empty object for none."""
         data: Any = self.request.data
         return data or b"{}"
+
+    def forget_body(self) -> None:
+        """A big body is not kept while the agent works."""
+        request: Any = self.request
+        request._data = request._full_data = b""
+        request._request._stream = BytesIO()
 
     def _check_version(self) -> None:
         """A version that was named wins over that of the path, and the agent has to serve it (§3.6)."""

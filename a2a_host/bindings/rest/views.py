@@ -28,8 +28,8 @@ from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.sse import Frames
+from a2a_host.bindings.uploads import read_request
 from protocol.dialects import Dialect
-from protocol.dialects.drafts import read_request
 from protocol.dialects.v1 import V1_0
 from protocol.errors import A2AError
 from protocol.model import Wire
@@ -49,6 +49,7 @@ class OperationView(AsyncAPIView):
 
     def _read_body(self, operation: Operation, path: Mapping[str, str] | None) -> Wire:
         request, self.dialect = read_request(self.dialect, operation.request, self.body, path)
+        self.forget_body()
         return request
 
     def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse, JsonRenderer
 from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.task_rest.stream import DIALECT, open_stream
+from a2a_host.bindings.uploads import read_task_message
 from protocol.dialects import task_rest
 from protocol.dialects.task_rest import ESTIMATE, TaskMessage
 from protocol.dialects.v1 import V1_0
@@ -51,6 +53,7 @@ class TaskRestView(AsyncAPIView):
         """Take in the message that `read` gives: 202 with its task, and when it will probably be done."""
         with counted(self.call, "SendMessage"):
             message = read()
+            self.forget_body()
             try:
                 record = await operations.start_task(self.call, message.request, message.metadata)
             except InvalidParamsError as error:
@@ -59,8 +62,12 @@ class TaskRestView(AsyncAPIView):
         duration = None if record.state.terminal else await usual_duration(self.call)
         if duration is not None:
             more[ESTIMATE] = print_timestamp(record.status_at + duration)
-        body = task_rest.write_task(record.render(0), more)
+        body = task_rest.write_task(await self.rendered(record), more)
         return Response(body, status=202, headers=dict(activated(self.call)))
+
+    async def rendered(self, record: TaskRecord, strict: bool = False) -> bytes:
+        """The Task of 1.0 as JSON, without history."""
+        return await operations.rendered(self.call, record, history_length=0, strict=strict)
 
     async def load(self, id: str) -> TaskRecord:
         """GetTask."""
@@ -73,7 +80,7 @@ class TasksView(TaskRestView):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """A new task."""
-        return await self.accept(lambda: task_rest.read_task(self.body))
+        return await self.accept(lambda: read_task_message(self.body, task_rest.read_task))
 
 
 class TaskView(TaskRestView):
@@ -81,7 +88,7 @@ class TaskView(TaskRestView):
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """The task as it is now."""
-        return Response(task_rest.write_task((await self.load(id)).render(0)))
+        return Response(task_rest.write_task(await self.rendered(await self.load(id), strict=True)))
 
 
 class CancelView(TaskRestView):
@@ -91,7 +98,7 @@ class CancelView(TaskRestView):
         """The canceled task."""
         with counted(self.call, "CancelTask"):
             record = await operations.cancel_task(self.call, V1_0.read(CancelTaskRequest, None, {"id": id}))
-        return Response(task_rest.write_task(record.render(0)))
+        return Response(task_rest.write_task(await self.rendered(record)))
 
 
 class ArtifactsView(TaskRestView):
@@ -99,7 +106,7 @@ class ArtifactsView(TaskRestView):
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """All artifacts of the task so far, as an array."""
-        return Response(task_rest.write_artifacts((await self.load(id)).render(0)))
+        return Response(task_rest.write_artifacts(await self.rendered(await self.load(id), strict=True)))
 
 
 class MessagesView(TaskRestView):
@@ -107,11 +114,12 @@ class MessagesView(TaskRestView):
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """Everything that was said, oldest first, as an array."""
-        return Response(task_rest.write_messages((await self.load(id)).render(artifacts=False)))
+        task = await operations.rendered(self.call, await self.load(id), artifacts=False, strict=True)
+        return Response(task_rest.write_messages(task))
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """The next message of a task that waits for one."""
-        return await self.accept(lambda: task_rest.read_message(self.body, id))
+        return await self.accept(lambda: read_task_message(self.body, partial(task_rest.read_message, task_id=id)))
 
 
 class StreamView(TaskRestView):

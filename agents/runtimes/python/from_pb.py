@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import msgspec
 from a2a.types import a2a_pb2 as pb
+from django.conf import settings
 from google.protobuf.struct_pb2 import Struct
 from msgspec import UNSET, Raw, UnsetType
 
@@ -16,6 +17,7 @@ from protocol.ids import new_id
 from protocol.model import KEY_MAX, Artifact, Message, Part, Role
 from protocol.protobuf import struct_json, value_json
 from protocol.states import TaskState
+from protocol.stored_part import Held
 
 
 def read_state(number: int) -> TaskState:
@@ -66,7 +68,9 @@ def read_part(part: pb.Part) -> Part:
         case "text":
             read.text = part.text
         case "raw":
-            read.raw = b64encode(part.raw).decode()
+            content = part.raw
+            big = len(content) > settings.STORED_PART_BYTES  # it will be stored as it is
+            read.raw = Held(content) if big else b64encode(content).decode()
         case "url":
             read.url = part.url
         case "data":

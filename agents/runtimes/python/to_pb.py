@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 from protocol.codec import encode
 from protocol.model import Artifact, Message, Part, Task, TaskStatus
 from protocol.requests import SendMessageRequest
+from protocol.stored_part import Held
 
 
 def write_request(request: SendMessageRequest) -> pb.SendMessageRequest:
@@ -76,6 +77,8 @@ def write_part(part: Part) -> pb.Part:
     written = pb.Part(metadata=write_struct(part.metadata), filename=part.filename, media_type=part.media_type)
     if part.text is not UNSET:
         written.text = part.text
+    elif isinstance(part.raw, Held):
+        written.raw = b64decode(part.raw.base64) if part.raw.is_base64 else bytes(part.raw.content)
     elif part.raw is not UNSET:
         written.raw = b64decode(part.raw)
     elif part.url is not UNSET:
