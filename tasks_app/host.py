@@ -114,6 +114,7 @@ class Host:
         """Begin no more runs, let those here finish for a while, leave to others what may be repeated, FAIL the rest;
         then end the streams: callers hear how it went."""
         self.draining = True
+        await asyncio.gather(*(e.stop() for e in self.executions.values() if e.waits))  # Answers go to others now.
         if self.executions:
             runs = [asyncio.ensure_future(e.settled()) for e in self.executions.values()]
             await asyncio.wait(runs, timeout=_SHUTDOWN_GRACE_SECONDS)

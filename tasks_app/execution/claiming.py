@@ -54,10 +54,13 @@ class Claims:
             self._taken.discard((task_id, attempt))
 
 
-async def claim_task(host: Host, task_id: str, attempt: int) -> Execution | None:
-    """Take a queued task and start it here; None if it is not queued under this attempt any more, or the host stops."""
+async def claim_task(host: Host, task_id: str, attempt: int, *, given: bool = False) -> Execution | None:
+    """Take a queued task, or one that was `given` to this process, and start it here; None if it is not there under
+    this attempt any more, or the host stops."""
     record = await host.store.load(task_id)
-    if record is None or record.attempt != attempt or record.worker is not None or record.state not in RUNNING:
+    if record is None or record.attempt != attempt or record.state not in RUNNING:
+        return None
+    if record.worker != (host.origin if given else None):
         return None
     entry = host.registry.by_id(record.agent_id)
     if entry is None or host.draining:

@@ -7,12 +7,11 @@ the process itself has died, its lease is over soon and the sweep decides, as fo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agents.runtimes.base import Answer, Caller
+from agents.runtimes.base import Answer
 from protocol.states import TaskState
-from tasks_app.execution.draft import TaskDraft
+from tasks_app.execution.claiming import claim_task
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
 from tasks_app.record import TaskRecord
@@ -26,21 +25,11 @@ async def take_answer(host: Host, task_id: str) -> None:
     record = await host.store.load(task_id)
     if record is None or record.worker != host.origin or record.state is not TaskState.WORKING:
         return
-    turn = turn_of(record)
-    message = message_of(record)
-    if resume(host, record, Answer(message, turn.answered)) is not None:
-        return
-    # Nothing waits here any more. The claim makes sure that the turn is run once, whoever else has read the row.
-    if not await host.journal.submit(TaskDraft(record).change(record, host.origin)):
-        return
-    record = replace(record.copy(), version=record.version + 1)
-    entry = host.registry.by_id(record.agent_id)
-    if entry is not None:
-        caller = Caller(record.owner, authenticated=turn.authenticated)
-        execution = host.execute(
-            entry, record, turn.request(message), caller, frozenset(turn.extensions), turn.answered
-        )
-        execution.acknowledged = turn.acknowledged
+    if host.draining:
+        await host.hand_back([(task_id, record.attempt)])  # It has not begun here.
+    elif resume(host, record, Answer(message_of(record), turn_of(record).answered)) is None:
+        # Nothing waits here any more. The claim makes sure that the turn is run once, whoever else has read the row.
+        await claim_task(host, task_id, record.attempt, given=True)
 
 
 def resume(host: Host, record: TaskRecord, answer: Answer) -> Execution | None:

@@ -120,7 +120,7 @@ def test_everything_else(registry: Registry) -> None:
 
 @pytest.mark.spec("5.7")
 def test_protobuf_reads_every_card_and_misses_nothing(registry: Registry) -> None:
-    for slug in ("echo", "data", "steps", "hold", "ask", "auth", "direct", "boom", "reject"):
+    for slug in ("echo", "data", "steps", "hold", "ask", "auth", "direct", "boom", "reject", "wait", "relay"):
         make_agent(slug, executor=slug, open=slug == "data")
     full_agent()
     Agent.objects.update(versions="1.0")

@@ -269,7 +269,7 @@ class TestSeed:
     def test_new_installation(self, settings: Settings) -> None:
         settings.HOST = "127.0.0.1"
         run("seed", api_key=self.KEY)
-        simulators = ["ask", "auth", "boom", "data", "direct", "echo", "hold", "reject", "steps"]
+        simulators = ["ask", "auth", "boom", "data", "direct", "echo", "hold", "reject", "relay", "steps", "wait"]
         in_web = Agent.objects.filter(execution="web", open=True, shared_history=True, kind="simulator", enabled=True)
         assert [agent.slug for agent in in_web] == simulators
         assert [agent.executor for agent in in_web] == simulators
@@ -277,6 +277,7 @@ class TestSeed:
         assert [(agent.slug, agent.executor) for agent in in_workers] == [
             ("hold-worker", "hold"),
             ("steps-worker", "steps"),
+            ("wait-worker", "wait"),
         ]
         key = ApiKey.objects.get()
         assert (key.name, key.owner, key.digest, key.usable) == ("default", "admin", hash_key(self.KEY), True)

@@ -8,12 +8,15 @@ import time
 import pytest
 from msgspec import Raw
 
+from agents.runtimes.base import Answer, Answered, Run
+from agents.runtimes.errors import DelegationError
 from agents.runtimes.simulators import SIMULATORS
 from agents.runtimes.simulators.common import numbers
 from agents.runtimes.simulators.steps import plan
-from protocol.model import Part, Role, Task, TaskStatus
+from protocol.model import Artifact, Part, Role, Task, TaskStatus
+from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
-from tests.agents.support import CONTEXT, TASK, Recorder, make_run
+from tests.agents.support import CONTEXT, TASK, Recorder, make_message, make_run, texts
 
 WORKING, COMPLETED = (TaskState.WORKING,), (TaskState.COMPLETED,)
 
@@ -153,6 +156,79 @@ async def test_boom_raises(text: str, chunks: int) -> None:
 
 async def test_reject_rejects() -> None:
     assert (await report("reject", "do it")).calls == [(TaskState.REJECTED, "I take no work.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [("wait", TaskState.INPUT_REQUIRED), ("Wait AUTH please", TaskState.AUTH_REQUIRED)]
+)
+async def test_wait_waits_and_gives_the_answer_back(text: str, state: TaskState) -> None:
+    updates = Recorder(answers=[Answer(make_message("for two"), Answered("ada", approved=True))])
+    await SIMULATORS["wait"]().execute(make_run(text), updates)
+    assert [call[0] for call in updates.calls] == [
+        *(TaskState.WORKING, state, "answer", f"{TASK}.answer", TaskState.COMPLETED),
+    ]
+    assert updates.calls[3] == (f"{TASK}.answer", ["for two"], False, True)
+
+
+async def test_wait_is_rejected_by_a_refusal() -> None:
+    updates = Recorder(answers=[Answer(make_message("no"), Answered("ada", approved=False))])
+    await SIMULATORS["wait"]().execute(make_run("wait auth"), updates)
+    assert updates.calls[-1] == (TaskState.REJECTED, "ada refused.")
+
+
+async def test_wait_takes_the_answer_of_a_run_that_is_gone() -> None:
+    updates = await report("wait", "for two", task=interrupted(TaskState.INPUT_REQUIRED))
+    assert updates.calls == [WORKING, (f"{TASK}.answer", ["for two"], False, True), COMPLETED]
+
+
+@pytest.mark.parametrize(
+    ("text", "agent", "sent"),
+    [
+        ("relay steps 2 10", "steps", "2 10"),
+        ("Relay echo", "echo", "hello"),
+        ("relay", "echo", "hello"),
+        ("", "echo", "hello"),
+        ("relay relay echo a b", "relay", "echo a b"),
+        ("data x", "data", "x"),
+    ],
+)
+async def test_relay_delegates(text: str, agent: str, sent: str) -> None:
+    made = Made(Task(id="child", status=TaskStatus(state=TaskState.COMPLETED), artifacts=[text_artifact("x", "y")]))
+    updates = Recorder()
+    await SIMULATORS["relay"]().execute(make_run(text, delegations=made), updates)
+    assert made.sent == [(agent, [sent])]
+    assert updates.calls == [WORKING, ("x", ["y"], False, True), COMPLETED]
+
+
+async def test_relay_fails_with_what_it_delegates() -> None:
+    status = TaskStatus(state=TaskState.INPUT_REQUIRED, message=make_message("Which one?"))
+    updates = Recorder()
+    await SIMULATORS["relay"]().execute(
+        make_run("relay ask", delegations=Made(Task(id="child", status=status))), updates
+    )
+    assert updates.calls == [WORKING, (TaskState.FAILED, "ask is INPUT_REQUIRED: Which one?")]
+    updates = Recorder()
+    error = DelegationError("Nothing was delegated to 'x'.", "AGENT_NOT_FOUND")
+    await SIMULATORS["relay"]().execute(make_run("relay x", delegations=Made(error)), updates)
+    assert updates.calls == [WORKING, (TaskState.FAILED, "Nothing was delegated to 'x'.")]
+
+
+class Made:
+    """Delegations that have their outcome already."""
+
+    def __init__(self, outcome: Task | DelegationError) -> None:
+        self.sent: list[tuple[str, list[str]]] = []
+        self._outcome = outcome
+
+    async def send(self, run: Run, agent: str, request: SendMessageRequest) -> Task:
+        self.sent.append((agent, texts(request.message.parts)))
+        if isinstance(self._outcome, DelegationError):
+            raise self._outcome
+        return self._outcome
+
+
+def text_artifact(artifact_id: str, text: str) -> Artifact:
+    return Artifact(artifact_id=artifact_id, parts=[Part(text=text)])
 
 
 def test_numbers() -> None:

@@ -17,7 +17,7 @@ from agents.threads import in_thread
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.cascade import cancel_orphans
-from tasks_app.execution.worker import claim_task
+from tasks_app.execution.claiming import claim_task
 from tasks_app.operations import Call, cancel_task, send_message
 from tasks_app.operations.delegating import MAX_DEPTH
 from tests.tasks_app.checks import check_everything, events_of, said

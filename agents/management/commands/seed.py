@@ -16,7 +16,7 @@ from agents.runtimes.simulators import SIMULATORS
 
 KEY_NAME = "default"
 KEY_OWNER = "admin"
-IN_WORKERS = ("steps", "hold")
+IN_WORKERS = ("steps", "hold", "wait")
 
 ORDER_AGENT = {
     "kind": Agent.Kind.SIMULATOR,

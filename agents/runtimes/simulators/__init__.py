@@ -11,7 +11,9 @@ from agents.runtimes.simulators.direct import Direct
 from agents.runtimes.simulators.echo import Echo
 from agents.runtimes.simulators.hold import Hold
 from agents.runtimes.simulators.reject import Reject
+from agents.runtimes.simulators.relay import Relay
 from agents.runtimes.simulators.steps import Steps
+from agents.runtimes.simulators.wait import Wait
 
 SIMULATORS: dict[str, type[Simulator]] = {
     "echo": Echo,
@@ -23,6 +25,8 @@ SIMULATORS: dict[str, type[Simulator]] = {
     "direct": Direct,
     "boom": Boom,
     "reject": Reject,
+    "wait": Wait,
+    "relay": Relay,
 }
 
 __all__ = ["SIMULATORS", "Simulator"]
