@@ -246,7 +246,8 @@ CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "tasks_app.sweep", "schedule": LEASE_SECONDS / 5, "options": {"expires": LEASE_SECONDS / 5}}
+    "sweep": {"task": "tasks_app.sweep", "schedule": LEASE_SECONDS / 5, "options": {"expires": LEASE_SECONDS / 5}},
+    "files": {"task": "tasks_app.remove_unnamed_files", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 
 # --- logging: to standard error, which `manage.py up` keeps in DATA_DIR/logs -------------------

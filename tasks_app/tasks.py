@@ -47,3 +47,10 @@ def sweep_tasks() -> None:
     """FAIL or queue again what nobody holds any more, and deliver what webhooks wait for."""
     if _loop is not None:
         _loop.sweep()
+
+
+@shared_task(name="tasks_app.remove_unnamed_files", ignore_result=True)
+def remove_unnamed_files() -> None:
+    """Delete the files of writes that were lost."""
+    if _loop is not None:
+        _loop.remove_unnamed_files()

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from protocol.errors import UnavailableError
+from tasks_app.content.unnamed import remove_unnamed
 from tasks_app.execution.sweeping import sweep
 from tasks_app.host import Host
 from tasks_app.process import get_host, stop_host
@@ -72,6 +74,18 @@ class WorkerLoop:
                 await self._delivery.deliver(task_ids)
         except Exception:
             logger.exception("Webhooks of %d tasks have to wait for the sweep", len(task_ids))
+
+    def remove_unnamed_files(self) -> None:
+        """Delete files that no task names. Returns at once."""
+        self.call(self._remove_unnamed_files())
+
+    async def _remove_unnamed_files(self) -> None:
+        try:
+            await remove_unnamed((await get_host()).store)
+        except UnavailableError as error:
+            logger.warning("Files that no task names wait to be deleted: %s", error.message)
+        except Exception:
+            logger.exception("Files that no task names could not be deleted")
 
     def sweep(self) -> int:
         """Look for abandoned tasks, once. Returns how many were looked at."""

@@ -19,11 +19,15 @@ class StoredPart(models.Model):
     media_type = models.TextField(blank=True)
     filename = models.TextField(blank=True, help_text="As the part says it.")
     created_at = models.DateTimeField()
+    confirmed = models.BooleanField(
+        db_default=False, help_text="Whether it was found to be named by its task, a day after it was stored."
+    )
 
     class Meta:
         indexes = [
             models.Index(fields=["task_id"], name="stored_part_of_task"),
             models.Index(fields=["agent"], name="stored_part_of_agent", include=["size"]),
+            models.Index(fields=["created_at"], name="stored_part_unconfirmed", condition=models.Q(confirmed=False)),
         ]
 
     def __str__(self) -> str:
