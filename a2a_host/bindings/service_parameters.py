@@ -57,7 +57,6 @@ class ServiceParameters:
     def call(self, host: Host, entry: AgentEntry, binding: str) -> Call:
         """The call. Raises UnauthenticatedError."""
         caller = authenticate(host.registry, entry, self.authorization or None, self.api_key or None)
-        resume = int(self.last_event_id) if self.last_event_id.isdecimal() and len(self.last_event_id) < 10 else None
         return Call(
             host=host,
             entry=entry,
@@ -65,7 +64,7 @@ class ServiceParameters:
             dialect=f"{binding}/1.0",
             requested=_uris(self.extensions),
             requested_v03=_uris(self.extensions_v03),
-            resume_after=resume,
+            resume_after=event_id(self.last_event_id),
             find_base_url=self.base_url,
         )
 
@@ -85,6 +84,11 @@ class ServiceParameters:
         if match is None or match[1] not in served:
             raise VersionNotSupportedError(version[:20], served)
         return match[1]
+
+
+def event_id(text: str) -> int | None:
+    """The number of an event, None for what is none: whoever names it is told everything."""
+    return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else None
 
 
 _NO_URIS: frozenset[str] = frozenset()

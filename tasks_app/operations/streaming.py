@@ -107,6 +107,12 @@ class TaskStream:
         self._follower.close()
 
     @property
+    def first_seq(self) -> int:
+        """The seq of the first frame, as long as it has not been asked for."""
+        assert self._first is not None
+        return self._first.seq
+
+    @property
     def interrupted(self) -> bool:
         """Whether the host stops before the task is where the stream ends."""
         return self._follower.stopping and not self._over

@@ -25,12 +25,12 @@ _WHOLE_SECOND = re.compile(r"T\d\d:\d\d:\d\dZ")
 
 
 class GrpcEventStream:
-    """The messages of a stream as events; they have no ids, so they are counted."""
+    """The messages of a stream as events. They have no ids: the number of the first is told, the others follow it."""
 
     def __init__(self, call: Any) -> None:
         self._call = call
         self._messages: Iterator[Message] = iter(call)
-        self._count = 0
+        self._next_id: int | None = None
         self.raw = b""
         self._first = self._take()
         self.ended = self._first is None
@@ -73,10 +73,12 @@ class GrpcEventStream:
             message = next(self._messages, None)
         if message is None:
             return None
-        self._count += 1
+        if self._next_id is None:
+            self._next_id = int(dict(self._call.initial_metadata())["first-event-id"])
         data = message.SerializeToString()
         self.raw += data
-        return Event(self._count, members(message), data)
+        self._next_id += 1
+        return Event(self._next_id - 1, members(message), data)
 
 
 class refusing:

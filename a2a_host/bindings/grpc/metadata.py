@@ -18,7 +18,10 @@ _WANTED = {
     "a2a-version": "version",
     "a2a-extensions": "extensions",
     "x-a2a-extensions": "extensions_v03",
+    "last-event-id": "last_event_id",
 }
+FIRST_EVENT_ID = "first-event-id"
+"""Initial metadata of a stream: the number of its first message in the log of the task. The next ones follow it."""
 
 
 def read_metadata(metadata: Iterable[Any] | None) -> tuple[ServiceParameters, str]:

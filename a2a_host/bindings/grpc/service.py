@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from a2a_host.bindings.grpc.convert_in import json_bytes
 from a2a_host.bindings.grpc.convert_out import message_of
 from a2a_host.bindings.grpc.errors import refuse
-from a2a_host.bindings.grpc.metadata import check_version, choose_agent, read_metadata
+from a2a_host.bindings.grpc.metadata import FIRST_EVENT_ID, check_version, choose_agent, read_metadata
 from a2a_host.bindings.grpc.uploads import read_held
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.performing import settle_tenant
@@ -119,7 +119,7 @@ class Service(grpc.GenericRpcHandler):
             except Exception as error:
                 await _fail(context, rpc, error)
             try:
-                await _name_extensions(context, call)
+                await context.send_initial_metadata(((FIRST_EVENT_ID, str(stream.first_seq)), *activated(call)))
                 del data, message, call, request  # An idle stream is as small as it can be.
                 async for frame in stream:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.

@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from a2a_host.bindings.errors import jsonrpc_error
 from a2a_host.bindings.http import ClientGone
 from a2a_host.bindings.jsonrpc import NO_ID, attempt, id_of_error, response_around
-from a2a_host.bindings.service_parameters import activated
+from a2a_host.bindings.service_parameters import activated, event_id
 from a2a_host.bindings.sse import Frames
+from a2a_host.bindings.websocket.resuming import named_event_id
 from a2a_host.bindings.websocket.upgrade import chosen_subprotocol, read_upgrade, refuse
 from protocol.errors import A2AError, EnvelopeError, InternalError, UnavailableError
 from protocol.jsonrpc import Envelope, decode_envelope
@@ -137,24 +138,26 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _reply(self, call: Call, envelope: Envelope) -> None:
         """Do what a request asks for and send the answer; of one without an id nobody hears (JSON-RPC 2.0 §4.1)."""
         request_id = envelope.id
+        last_event_id = named_event_id(envelope.params)
+        call.resume_after = event_id(str(last_event_id))
         try:
             result = await attempt(call, self._parameters, envelope)
         except A2AError as error:
             await self._refuse(error, request_id and id_of_error(error, request_id))
             return
         if isinstance(result, Frames):
-            await self._stream(result, request_id)
+            await self._stream(result, request_id, with_ids=last_event_id is not UNSET)
         elif request_id is not None:
             head, tail = response_around(request_id)
             await self._send(head + result + tail)
 
-    async def _stream(self, frames: Frames, request_id: Raw | None) -> None:
+    async def _stream(self, frames: Frames, request_id: Raw | None, with_ids: bool) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
         try:
             if request_id is not None and not self._gone:
-                await self._send_frames(frames, request_id)
+                await self._send_frames(frames, request_id, with_ids)
         except ClientGone:
             raise
         except Exception:
@@ -164,11 +167,12 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self._streams.discard(task)
             await frames.aclose()
 
-    async def _send_frames(self, frames: Frames, request_id: Raw) -> None:
+    async def _send_frames(self, frames: Frames, request_id: Raw, with_ids: bool) -> None:
         head, tail = response_around(request_id)
         while (frame := await frames.next()) is not None:
             if frame.payload is not None:  # Signs of life are pings here.
-                await self._send(head + frame.payload + tail)
+                event = b',"eventId":%d' % frame.seq if with_ids else b""
+                await self._send(head + frame.payload + event + tail)
             del frame
         await self._send(head + _END + tail)
 
