@@ -9,6 +9,8 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 
+from tasks_app.retention import admin as retention
+
 if TYPE_CHECKING:
     from django.contrib.auth import forms
     from django.contrib.auth.forms import AdminPasswordChangeForm, UserCreationForm
@@ -23,6 +25,8 @@ else:
 
     from unfold.admin import ModelAdmin
     from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+__all__ = ["retention"]
 
 admin.site.unregister(User)
 admin.site.unregister(Group)

@@ -246,6 +246,11 @@ CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
 CELERY_BEAT_SCHEDULE = {
+    "retention": {
+        "task": "tasks_app.retention",
+        "schedule": RETENTION_SECONDS,
+        "options": {"expires": RETENTION_SECONDS},
+    },
     "sweep": {"task": "tasks_app.sweep", "schedule": LEASE_SECONDS / 5, "options": {"expires": LEASE_SECONDS / 5}},
     "files": {"task": "tasks_app.remove_unnamed_files", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }

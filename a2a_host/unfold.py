@@ -62,6 +62,12 @@ UNFOLD: dict[str, Any] = {
                     _link("Tasks", "checklist", "tasks"),
                     _link("Usage", "monitoring", "admin:agents_usage_changelist", "agents.view_usage"),
                     _link("How to call agents", "terminal", "catalog"),
+                    _link(
+                        "Erase data",
+                        "delete_forever",
+                        "admin:tasks_app_erasure_changelist",
+                        "tasks_app.view_erasure",
+                    ),
                 ],
             },
             {

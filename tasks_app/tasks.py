@@ -9,6 +9,9 @@ from celery.signals import worker_init, worker_shutdown
 
 from tasks_app.execution.doorbell import DELIVER_PUSH, RUN_TASKS
 from tasks_app.execution.worker import WorkerLoop
+from tasks_app.process import get_host
+from tasks_app.retention import housekeeping
+from tasks_app.retention.requests import KEEP_HOUSE
 
 _loop: WorkerLoop | None = None
 
@@ -40,6 +43,18 @@ def deliver_push(task_ids: list[str]) -> None:
     """Tell the webhooks of tasks their news."""
     if _loop is not None:
         _loop.deliver_push(task_ids)
+
+
+@shared_task(name=KEEP_HOUSE, ignore_result=True)
+def keep_house() -> None:
+    """Erase what was asked for and delete what is kept no longer. Returns at once."""
+    if _loop is not None:
+        _loop.call(_keep_house())
+
+
+async def _keep_house() -> None:
+    host = await get_host()
+    host.spawn(housekeeping.keep_house(host))
 
 
 @shared_task(name="tasks_app.sweep", ignore_result=True)

@@ -80,7 +80,7 @@ def _nothing_deleted() -> Iterator[None]:
         try:
             lock.execute("SELECT pg_advisory_lock(%s)", [BACKUP])
         except psycopg.errors.LockNotAvailable as error:
-            raise BackupError("Another backup is being made: try again later") from error
+            raise BackupError("Another backup is being made, or much is being erased: try again later") from error
         yield
 
 

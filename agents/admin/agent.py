@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from agents.admin.addresses import card, copy_button, copyable, endpoint
 from agents.admin.inlines import ExtensionInline, NoteInline, SkillInline
+from agents.admin.panels import PANELS
 from agents.admin.usage import usage_table
 from agents.admin_base import ModelAdmin, PlainFields, action, display
 from agents.models import Agent
@@ -29,7 +30,7 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     search_fields = ("slug", "name", "description", "executor", "skills__name", "skills__description")
     inlines = (SkillInline, ExtensionInline, NoteInline)
     actions = ("enable", "disable", "clone")
-    readonly_fields = ("endpoint_url", "card_url", "usage", "created_at", "updated_at")
+    readonly_fields = ("endpoint_url", "card_url", "usage", "retention", "created_at", "updated_at")
     save_on_top = False
     warn_unsaved_form = True
     fieldsets = (
@@ -61,6 +62,7 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     )
     ADDRESSES = ("Addresses", {"fields": ("endpoint_url", "card_url", ("created_at", "updated_at"))})
     USAGE = ("Usage", {"fields": ("usage",)})
+    RETENTION = ("What goes", {"fields": ("retention",)})
 
     class Media:
         css = {"all": ("agents/admin.css",)}
@@ -69,7 +71,7 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
         """An agent that exists also has addresses, and was called or not."""
         fieldsets = super().get_fieldsets(request, obj)
-        return [fieldsets[0], self.ADDRESSES, *fieldsets[1:], self.USAGE] if obj else fieldsets
+        return [fieldsets[0], self.ADDRESSES, *fieldsets[1:], self.RETENTION, self.USAGE] if obj else fieldsets
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Agents are deleted one by one, after a look at what hangs on them."""
@@ -100,6 +102,11 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     def usage(self, agent: Agent) -> SafeString:
         """How often the agent is called, in which versions and bindings."""
         return usage_table(agent)
+
+    @display(description="Tasks kept no longer")
+    def retention(self, agent: Agent) -> SafeString:
+        """What the stored limits let go now."""
+        return PANELS["retention"](agent)
 
     @action(description="Enable selected agents", permissions=["change"])
     def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:

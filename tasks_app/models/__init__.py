@@ -8,6 +8,7 @@ same statement that proves their task, and checking each again would cost a good
 from __future__ import annotations
 
 from tasks_app.models.audit import AuditEntry
+from tasks_app.models.erasure import Erasure
 from tasks_app.models.execution import Execution
 from tasks_app.models.process import Process
 from tasks_app.models.push import Delivery, PushConfig
@@ -17,6 +18,7 @@ from tasks_app.models.task import Event, Message, Receipt, Task, TaskCount
 __all__ = [
     "AuditEntry",
     "Delivery",
+    "Erasure",
     "Event",
     "Execution",
     "Message",

@@ -23,7 +23,7 @@ from tests.tasks_app.writes import Desk, open_desk
 _TABLES = (
     *("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt", "tasks_app_taskcount"),
     *("tasks_app_pushconfig", "agents_usage", "agents_skill", "agents_agent", "agents_apikey", "tasks_app_listening"),
-    "agents_signingkey",
+    *("agents_signingkey", "tasks_app_erasure"),
     *("tasks_app_delivery", "tasks_app_execution", "tasks_app_storedpart", "tasks_app_auditentry", "tasks_app_process"),
 )
 
