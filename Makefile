@@ -48,6 +48,7 @@ lint:
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 	$(RUN) tools/imports.py
+	$(RUN) tools/migrations.py
 	$(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 bench:
