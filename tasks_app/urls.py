@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from tasks_app.pages import catalog, files, queue_page, task_list, task_page
+from tasks_app.pages import catalog, files, queue_page, task_list, task_page, webhook_list, webhook_page
 
 
 class PartOrigin:
@@ -30,6 +30,9 @@ urlpatterns = [
     path("tasks/<slug:task_id>/task.json", task_page.task_json, name="task-json"),
     path("tasks/<slug:task_id>/events/<int:seq>", task_page.raw_event, name="task-event"),
     path("tasks/<slug:task_id>/files/<origin:origin>/<int:index>", files.part_file, name="task-file"),
+    path("webhooks/", webhook_list.webhook_list, name="webhooks"),
+    path("webhooks/<slug:task_id>/", webhook_page.webhook_page, name="webhook"),
+    path("webhooks/<slug:task_id>/act", webhook_page.act, name="webhook-act"),
     path("queue/", queue_page.queue_page, name="queue"),
     path("catalog/", catalog.agent_list, name="catalog"),
 ]

@@ -10,7 +10,7 @@ from agents.models import Agent
 from tests.ui.support import Page, make_task
 
 PATHS = ["/tasks/", "/tasks/{id}/", "/tasks/{id}/raw", "/tasks/{id}/task.json", "/tasks/{id}/events/1"]
-PATHS += ["/tasks/{id}/files/m1/0", "/catalog/"]
+PATHS += ["/tasks/{id}/files/m1/0", "/webhooks/", "/catalog/"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -77,7 +77,8 @@ def test_an_unknown_page_looks_like_the_others(staff: Client) -> None:
     assert response.status_code == 404
     page = Page(response)
     assert page.text("main").startswith("404 There is nothing here")
-    assert [link["href"] for link in page.find("a")][:4] == ["#main", "/", "/tasks/", "/catalog/"]
+    hrefs = [link["href"] for link in page.find("a")][:6]
+    assert hrefs == ["#main", "/", "/tasks/", "/queue/", "/webhooks/", "/catalog/"]
 
 
 def test_an_unknown_page_tells_strangers_nothing_more(db: None) -> None:

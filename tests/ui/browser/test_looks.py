@@ -70,7 +70,7 @@ def rich(site: Site) -> str:
     return f"/tasks/{site.send('data', *parts)['task']['id']}/"
 
 
-@pytest.mark.parametrize("path", ["/tasks/", "/tasks/?owner=nobody", "/catalog/", "rich"])
+@pytest.mark.parametrize("path", ["/tasks/", "/tasks/?owner=nobody", "/webhooks/", "/catalog/", "rich"])
 def test_no_page_is_wider_than_its_window(path: str, rich: str, open_page: Show) -> None:
     page = open_page(rich if path == "rich" else path)
     for width in (1280, 1024, 768, 390, 360):
