@@ -8,10 +8,10 @@ _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_
 _UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
-def media_type_of(given: str) -> str:
-    """A media type without its parameters; application/octet-stream for none, and for what is none."""
+def media_type_of(given: str, otherwise: str = "application/octet-stream") -> str:
+    """A media type without its parameters; `otherwise` for none, and for what is none."""
     plain = given.partition(";")[0].strip().lower()
-    return plain if _MEDIA_TYPE.fullmatch(plain) else "application/octet-stream"
+    return plain if _MEDIA_TYPE.fullmatch(plain) else otherwise
 
 
 def safe_name(given: str) -> str:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from msgspec import UNSET, UnsetType
 
 from protocol.model import Part
+from protocol.stored_part import StoredPart, stored_part
 from tasks_app.pages import rendering
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"})
@@ -34,7 +35,8 @@ class Block:
     filename: str = ""
     source: str = ""
     size: int = 0
-    cut: int = 0  # characters left out of `text`
+    cut: int = 0  # characters left out of `text`; bytes, if the whole text is `in_file`
+    in_file: bool = False
 
 
 def plain_type(media_type: str) -> str:
@@ -70,6 +72,9 @@ def _continues(last: Part, part: Part) -> bool:
 
 def _block(part: Part, source: str) -> Block:
     media_type = plain_type(part.media_type)
+    stored = stored_part(part)
+    if stored is not None:
+        return _stored_block(stored, media_type, part.filename, source)
     if part.text is not UNSET:
         return _text_block(part.text, media_type, part.filename, source)
     if part.data is not UNSET:
@@ -89,6 +94,19 @@ def _text_block(text: str, media_type: str, filename: str, source: str) -> Block
     elif html := rendering.code(text, media_type, filename):
         block.kind, block.html = "code", html
     return block
+
+
+def _stored_block(stored: StoredPart, media_type: str, filename: str, source: str) -> Block:
+    """What is kept in a file is a link to it; a text also shows how it begins."""
+    if stored.kind == "text":
+        block = Block("text", stored.start, media_type=media_type, filename=filename, source=source, in_file=True)
+        block.cut = stored.size - len(stored.start.encode())
+        return block
+    if stored.kind == "data":
+        media_type = "application/json"
+    is_image = media_type in IMAGE_TYPES and stored.size <= IMAGE_LIMIT
+    kind = "image" if is_image else "file"
+    return Block(kind, media_type=media_type, filename=filename, source=source, size=stored.size)
 
 
 def _file_block(raw: str | UnsetType, media_type: str, filename: str, source: str) -> Block:
@@ -134,4 +152,7 @@ def _outline(part: Part) -> str:
     if part.url is not UNSET:
         return f"url {part.url[:80]}"
     name = part.filename or plain_type(part.media_type) or "file"
+    stored = stored_part(part)
+    if stored is not None:
+        return f"{stored.kind} of {stored.size} bytes in a file" + (f", {name}" if part.filename else "")
     return f"{name}, {len(part.raw or '') * 3 // 4} bytes"

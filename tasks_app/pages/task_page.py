@@ -6,8 +6,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from agents.models import Agent
+from protocol.model import StreamResponse, Task
 from protocol.states import TaskState
 from tasks_app import models
+from tasks_app.content.links import own_url
+from tasks_app.content.restoring import Policy, restore
 from tasks_app.pages import listing, rendering, states, story
 from tasks_app.pages.access import staff_page
 from tasks_app.pages.runs import runs
@@ -51,7 +55,7 @@ def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
 @staff_page
 def raw_task(request: HttpRequest, task_id: str) -> HttpResponse:
     """The raw JSON of the task, coloured, for the section of the page."""
-    body = _protocol_json(task_id)
+    body = _protocol_json(task_id, by_url=True)
     html = rendering.json_code(body.decode()) if len(body) <= COLOURED_LIMIT else None
     return render(request, "tasks/_raw.html", {"html": html, "size": len(body), "task_id": task_id})
 
@@ -73,11 +77,13 @@ def raw_event(request: HttpRequest, task_id: str, seq: int) -> HttpResponse:
     """The JSON of one event, as a stream sends it (§3.2.3)."""
     row = get_object_or_404(models.Event.objects.select_related("task"), task_id=task_id, seq=seq)
     payload = _event(row).payload(task_id, row.task.context_id)
+    payload = restore(StreamResponse, payload, Policy(by_url=True, base_url=own_url()))
     return render(request, "tasks/_json.html", {"html": rendering.json_code(payload.decode())})
 
 
-def _protocol_json(task_id: str) -> bytes:
-    task = get_object_or_404(models.Task, pk=task_id)
+def _protocol_json(task_id: str, by_url: bool = False) -> bytes:
+    """The task with its files: as `GetTask` gives them, or as URLs in any case."""
+    task = get_object_or_404(models.Task.objects.select_related("agent"), pk=task_id)
     if task.state == TaskState.UNSPECIFIED.number:
         raise Http404("This exchange was answered with a message; there is no task.")
     history = models.Message.objects.filter(task=task, position__lte=task.message_count).order_by("position")
@@ -95,7 +101,8 @@ def _protocol_json(task_id: str) -> bytes:
         history=list(history.values_list("body", flat=True)),
         chunks=[_event(row) for row in events],
     )
-    return record.render()
+    policy = Policy.of(Agent.LargeParts.URL if by_url else task.agent.large_parts, own_url())
+    return restore(Task, record.render(), policy)
 
 
 def _event(row: models.Event) -> Event:
