@@ -10,7 +10,7 @@ from agents.threads import in_thread
 from protocol.ids import new_id
 from tasks_app.models import PushConfig, Task
 from tasks_app.push import configs
-from tasks_app.push.config import StoredConfig
+from tasks_app.push.config import CONFIGS_MAX, StoredConfig
 from tests.tasks_app.world import PATIENCE, World, soon
 from tests.tasks_app.writes import START, Desk, change, creation
 
@@ -156,3 +156,40 @@ async def _blocked(world: World, count: int) -> None:
     async with asyncio.timeout(PATIENCE):
         while (await world.query(sql))[0][0] < count:  # noqa: ASYNC110 the database says so
             await asyncio.sleep(0.01)
+
+
+async def test_simultaneous_configs_do_not_pass_the_limit(world: World, desk: Desk, agent: AgentEntry) -> None:
+    """Several wait for the task's row at the same moment; each counts what the one before it has stored."""
+    store = world.hosts[0].store
+    task = creation(agent.id)
+    await desk.submit(task)
+    for number in range(CONFIGS_MAX - 1):
+        assert await configs.save(store, stored(task.task_id, f"c{number}"))
+    async with world.locked_tasks():
+        saving = [asyncio.create_task(configs.save(store, stored(task.task_id, f"new-{n}"))) for n in range(4)]
+        await _blocked(world, 4)
+    assert sorted(await soon(asyncio.gather(*saving))) == [False, False, False, True]
+    assert await configs.save(store, stored(task.task_id, "c7", url="http://replaced.test/"))
+    assert await world.query("SELECT count(*) FROM tasks_app_pushconfig") == [(CONFIGS_MAX,)]
+
+
+async def test_a_follow_up_with_one_too_many_loses(world: World, desk: Desk, agent: AgentEntry) -> None:
+    """It had room when it set out, and waits for one that takes the last place."""
+    store = world.hosts[0].store
+    task = creation(agent.id)
+    await desk.submit(task)
+    for number in range(CONFIGS_MAX - 1):
+        await configs.save(store, stored(task.task_id, f"c{number}"))
+    follow_up, again = change(task.task_id, 1), change(task.task_id, 1)
+    follow_up.push_config = stored(task.task_id, "late")
+    again.push_config = stored(task.task_id, "c7", url="http://replaced.test/")
+    async with world.locked_tasks():
+        saving = asyncio.create_task(configs.save(store, stored(task.task_id, "last")))
+        await _blocked(world, 1)
+        writing = asyncio.create_task(desk.submit(follow_up))
+        await _blocked(world, 2)
+    assert await soon(saving) is True
+    assert await soon(writing) == [False]
+    assert await world.query("SELECT version, last_seq FROM tasks_app_task") == [(1, 0)]
+    assert await desk.submit(again) == [True]
+    assert await world.query("SELECT count(*) FROM tasks_app_pushconfig") == [(CONFIGS_MAX,)]
