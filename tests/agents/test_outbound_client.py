@@ -146,7 +146,9 @@ def answer_twice(server: socket.socket, context: ssl.SSLContext) -> None:
     for _ in range(2):
         connection, _ = server.accept()
         with suppress(OSError), context.wrap_socket(connection, server_side=True) as tls:
-            tls.recv(10_000)
+            request = b""
+            while not request.endswith(b"\r\n\r\n{}"):
+                request += tls.recv(10_000)
             tls.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
 
 

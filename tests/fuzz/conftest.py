@@ -7,21 +7,29 @@ others each time (`make fuzz`, which prints the seed).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from tests.support.deployment import Deployment, GrpcServer, Web
+
+T = TypeVar("T")
 
 KEY = "a2a_key-of-the-fuzzer-that-all-calls-have"
 FACTOR = float(os.environ.get("FUZZ_FACTOR", "0"))
 
 
-def inputs(count: int) -> settings:
-    """Settings of a test that tries so many inputs."""
-    return settings(
-        max_examples=int(count * FACTOR) if FACTOR else count,
+TOGETHER = 10
+"""Inputs of one example: Hypothesis spends more time on an example than on all that is drawn for it."""
+
+
+def inputs(count: int, strategy: st.SearchStrategy[T]) -> Callable[[Callable[[T], None]], Callable[[], None]]:
+    """Decorates a test of one input, which becomes one of so many inputs."""
+    examples = settings(
+        max_examples=int(count * (FACTOR or 1)) // TOGETHER,
         derandomize=not FACTOR,
         database=None,
         deadline=None,
@@ -29,6 +37,17 @@ def inputs(count: int) -> settings:
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
+
+    def decorate(try_one: Callable[[T], None]) -> Callable[[], None]:
+        @examples
+        @given(st.lists(strategy, min_size=TOGETHER, max_size=TOGETHER))
+        def try_all(drawn: list[T]) -> None:
+            for each in drawn:
+                try_one(each)
+
+        return try_all
+
+    return decorate
 
 
 @pytest.fixture(scope="session")

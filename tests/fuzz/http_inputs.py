@@ -9,7 +9,7 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 from tests.fuzz.documents import QUERY_NAMES, REST_V0_3, REST_V1, TASK_REST, V0_3, V1, Document
-from tests.fuzz.spoiling import VALUES, body, dice
+from tests.fuzz.spoiling import VALUES, Draw, body
 
 BASE = b"/agents/echo"
 _LATIN = st.text(st.characters(min_codepoint=1, max_codepoint=255, exclude_characters="\r\n"), max_size=12)
@@ -65,40 +65,40 @@ class Request:
         return b"\r\n".join([*lines, *self.headers]) + b"\r\n\r\n" + self.body
 
 
-def own_id(draw: st.DrawFn, document: Any) -> Any:
+def own_id(draw: Draw, document: Any) -> Any:
     """The same with a message id of its own, so that it is no repetition of another one."""
     if isinstance(document, dict) and "message" in document:
         return document | {"message": document["message"] | {"messageId": f"m{draw(_IDS)}"}}
     return document
 
 
-def headers(draw: st.DrawFn, *usual: bytes) -> tuple[bytes, ...]:
+def headers(draw: Draw, *usual: bytes) -> tuple[bytes, ...]:
     """Header lines: the usual ones, now and then with others."""
     lines = list(usual)
-    for _ in range(max(0, dice(draw, 12) - 8)):
-        name, values = _HEADERS[dice(draw, len(_HEADERS))]
-        chosen = dice(draw, len(values) + 1)
+    for _ in range(max(0, draw.below(12) - 8)):
+        name, values = _HEADERS[draw.below(len(_HEADERS))]
+        chosen = draw.below(len(values) + 1)
         value = values[chosen] if chosen < len(values) else draw(_LATIN)
         lines = [line for line in lines if not line.lower().startswith(name.lower().encode())]
         lines.append(f"{name}: {value}".encode("latin-1"))
     return tuple(lines)
 
 
-def query(draw: st.DrawFn) -> bytes:
+def query(draw: Draw) -> bytes:
     """A query string, mostly of parameters that operations know, with values that they may not."""
     pairs = []
-    for _ in range(1 + dice(draw, 3)):
+    for _ in range(1 + draw.below(3)):
         text = str(draw(VALUES)).encode("utf-8", "surrogatepass")
-        pairs.append(f"{QUERY_NAMES[dice(draw, len(QUERY_NAMES))]}={quote(text, safe='')}".encode())
-    return b"?" + b"&".join(pairs) + (b"" if dice(draw, 4) else _odd_target(draw))
+        pairs.append(f"{QUERY_NAMES[draw.below(len(QUERY_NAMES))]}={quote(text, safe='')}".encode())
+    return b"?" + b"&".join(pairs) + (b"" if draw.below(4) else _odd_target(draw))
 
 
-def path(draw: st.DrawFn, usual: str) -> bytes:
+def path(draw: Draw, usual: str) -> bytes:
     """A path below an agent, mostly as it is."""
     target = usual.encode()
-    match dice(draw, 8):
+    match draw.below(8):
         case 0:
-            at = 1 + dice(draw, len(target))  # what does not begin with a slash is not below the agent
+            at = 1 + draw.below(len(target))  # what does not begin with a slash is not below the agent
             return target[:at] + _odd_target(draw) + target[at:]
         case 1:
             return target.replace(b"no-task", _odd_target(draw))
@@ -109,32 +109,34 @@ def path(draw: st.DrawFn, usual: str) -> bytes:
     return target
 
 
-def _odd_target(draw: st.DrawFn) -> bytes:
-    return _TARGETS[dice(draw, len(_TARGETS))]
+def _odd_target(draw: Draw) -> bytes:
+    return _TARGETS[draw.below(len(_TARGETS))]
 
 
 @st.composite
-def rpc_requests(draw: st.DrawFn, methods: dict[str, Document]) -> Request:
+def rpc_requests(drawn: st.DrawFn, methods: dict[str, Document]) -> Request:
     """POSTs to an agent's URL."""
+    draw = Draw(drawn)
     names = list(methods)
-    method = names[dice(draw, len(names))]
+    method = names[draw.below(len(names))]
     params = own_id(draw, methods[method])
     content = body(draw, {"jsonrpc": "2.0", "id": "q1", "method": method, "params": params})
-    target = _ENDPOINTS[dice(draw, len(_ENDPOINTS))]
+    target = _ENDPOINTS[draw.below(len(_ENDPOINTS))]
     return Request("POST", target, headers(draw, b"Content-Type: application/json"), content)
 
 
 @st.composite
 def rest_requests(
-    draw: st.DrawFn, routes: list[tuple[str, str, Document | None]], bases: tuple[bytes, ...] = _BASES
+    drawn: st.DrawFn, routes: list[tuple[str, str, Document | None]], bases: tuple[bytes, ...] = _BASES
 ) -> Request:
     """Requests below an agent's URL, or another base of it."""
-    verb, usual, document = routes[dice(draw, len(routes))]
-    kind = dice(draw, 160)
+    draw = Draw(drawn)
+    verb, usual, document = routes[draw.below(len(routes))]
+    kind = draw.below(160)
     if kind % 16 == 0:
         verb = _VERBS[kind // 16 % len(_VERBS)]
     content = b"" if document is None else body(draw, own_id(draw, document))
-    target = bases[dice(draw, len(bases))] + path(draw, usual)
+    target = bases[draw.below(len(bases))] + path(draw, usual)
     if document is None or kind % 10 == 1:
         target += query(draw)
     usual_headers = () if document is None else (b"Content-Type: application/json",)

@@ -13,14 +13,14 @@ from a2a.types import a2a_pb2
 from google.protobuf.json_format import MessageToDict, Parse, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, note
+from hypothesis import note
 from hypothesis import strategies as st
 
 from tests.fuzz.conftest import KEY, inputs
 from tests.fuzz.documents import GRPC_V0_3, V1, Document
 from tests.fuzz.http_inputs import own_id
 from tests.fuzz.judging import give_away, task_ids
-from tests.fuzz.spoiling import damaged, dice, spoiled, written
+from tests.fuzz.spoiling import Draw, damaged, spoiled, written
 from tests.fuzz.stored import Ledger
 from tests.support.deployment import Deployment, GrpcServer
 
@@ -46,11 +46,12 @@ class Call:
 
 
 @st.composite
-def calls(draw: st.DrawFn, version: str) -> Call:
+def calls(drawn: st.DrawFn, version: str) -> Call:
     """Calls of a service: valid ones, spoiled as JSON where protobuf can still say it, then in their bytes."""
+    draw = Draw(drawn)
     module, documents = SERVICES[version]
     names = list(documents)
-    method = names[dice(draw, len(names))]
+    method = names[draw.below(len(names))]
     document = own_id(draw, documents[method])
     kind: Any = GetMessageClass(_method(module, method).input_type)
     try:
@@ -58,7 +59,7 @@ def calls(draw: st.DrawFn, version: str) -> Call:
     except (ParseError, UnicodeDecodeError):
         message = Parse(written(document), kind())
     usual = (("a2a-agent", "echo"), ("authorization", f"Bearer {KEY}"))
-    odd = tuple(_METADATA[dice(draw, len(_METADATA))] for _ in range(max(0, dice(draw, 8) - 5)))
+    odd = tuple(_METADATA[draw.below(len(_METADATA))] for _ in range(max(0, draw.below(8) - 5)))
     metadata = tuple(pair for pair in usual if pair[0] not in dict(odd)) + odd
     return Call(method, damaged(draw, message.SerializeToString()), metadata)
 
@@ -78,8 +79,7 @@ def test_bad_calls(channel: grpc.Channel, deployment: Deployment, version: str) 
     ledger = Ledger(deployment)
     module, _ = SERVICES[version]
 
-    @inputs(COUNTS[version])
-    @given(calls(version))
+    @inputs(COUNTS[version], calls(version))
     def try_one(call: Call) -> None:
         note(f"sent: {call!r}")
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, note
+from hypothesis import note
 
 from tests.fuzz.conftest import KEY, inputs
 from tests.fuzz.http_inputs import KINDS, Request
@@ -60,8 +60,7 @@ def line(web: Web) -> Iterator[Line]:
 def test_bad_requests(line: Line, deployment: Deployment, kind: str) -> None:
     ledger = Ledger(deployment)
 
-    @inputs(COUNTS[kind])
-    @given(KINDS[kind])
+    @inputs(COUNTS[kind], KINDS[kind])
     def try_one(request: Request) -> None:
         status, content_type, body = line.ask(request)
         if request.verb == "HEAD":

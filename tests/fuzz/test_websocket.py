@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import given, note
+from hypothesis import note
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -17,7 +17,7 @@ from tests.fuzz.conftest import KEY, inputs
 from tests.fuzz.documents import V0_3, V1, Document
 from tests.fuzz.http_inputs import own_id
 from tests.fuzz.judging import judge, judge_rpc
-from tests.fuzz.spoiling import body, dice
+from tests.fuzz.spoiling import Draw, body
 from tests.fuzz.stored import Ledger
 from tests.support.deployment import Deployment, Web
 
@@ -29,11 +29,12 @@ pytestmark = pytest.mark.timeout(0)
 
 
 @st.composite
-def messages(draw: st.DrawFn) -> bytes:
+def messages(drawn: st.DrawFn) -> bytes:
     """Bytes of a text message."""
-    methods: dict[str, Document] = V1 if dice(draw, 2) else V0_3
+    draw = Draw(drawn)
+    methods: dict[str, Document] = V1 if draw.below(2) else V0_3
     names = list(methods)
-    method = names[dice(draw, len(names))]
+    method = names[draw.below(len(names))]
     params = own_id(draw, methods[method])
     return body(draw, {"jsonrpc": "2.0", "id": draw(st.integers(1, 2**40)), "method": method, "params": params})
 
@@ -86,8 +87,7 @@ def line(web: Web) -> Iterator[Line]:
 def test_bad_messages(line: Line, deployment: Deployment) -> None:
     ledger = Ledger(deployment)
 
-    @inputs(COUNT)
-    @given(messages())
+    @inputs(COUNT, messages())
     def try_one(text: bytes) -> None:
         note(f"sent: {text!r}")
         line.ask(text)

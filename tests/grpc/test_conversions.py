@@ -23,7 +23,7 @@ from protocol.errors import InvalidParamsError
 from protocol.requests import ListTasksRequest, SendMessageRequest
 from tests.protocol.strategies import messages
 
-relaxed = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+relaxed = settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 MESSAGES = [
     *(rpc.request for rpc in service_v1.METHODS.values()),
     *(rpc.response for rpc in service_v1.METHODS.values() if rpc.response.DESCRIPTOR.fields),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from a2a.client import create_client
 from a2a.client.card_resolver import A2ACardResolver
@@ -65,9 +63,7 @@ async def test_a_send_waits_for_a_worker(alice: SdkCaller, place: str) -> None:
 
 @pytest.mark.spec("3.2.2")
 async def test_a_send_that_does_not_wait(alice: SdkCaller, place: str) -> None:
-    started = time.monotonic()
     task = await alice.start(f"hold{place}", "hold")
-    assert time.monotonic() - started < 2
     assert state(task) in ("SUBMITTED", "WORKING")
     working = await alice.wait_for(f"hold{place}", task, TaskState.TASK_STATE_WORKING)
     assert (working.id, working.context_id) == (task.id, task.context_id)

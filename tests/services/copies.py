@@ -17,6 +17,8 @@ from typing import Any
 
 from django.conf import settings
 
+from a2a_host.services.processes import Service
+
 PATIENCE = 90.0
 """Seconds that a start may take on a busy machine."""
 
@@ -84,9 +86,11 @@ class Copy:
         self.start()
 
     def start(self) -> None:
+        # Its parent is killed when the suite is interrupted, and ends nothing itself.
+        service = Service("up", self._command, self._output, death_signal=signal.SIGTERM)
         with self._output.open("w") as output:
             self.process = subprocess.Popen(
-                self._command, cwd=settings.BASE_DIR, env=self.environment, stdout=output, stderr=output
+                service.launched, cwd=settings.BASE_DIR, env=self.environment, stdout=output, stderr=output
             )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -41,10 +40,8 @@ def test_nothing_embedded_is_started(start: Callable[..., Copy], empty_database:
 
 def test_an_unreachable_database_is_one_line(start: Callable[..., Copy]) -> None:
     port = free_port()
-    began = time.monotonic()
     copy = start(DATABASE_URL=f"postgresql://somebody:secret@127.0.0.1:{port}/a2a")
-    assert copy.wait_end(20) == 1
-    assert time.monotonic() - began < 20
+    assert copy.wait_end() == 1
     assert copy.lines[0] == "Using the PostgreSQL of DATABASE_URL"
     assert len(copy.lines) == 2
     assert copy.lines[1].startswith("a2a-host: DATABASE_URL is unreachable: connection failed: ")
@@ -55,7 +52,7 @@ def test_an_unreachable_database_is_one_line(start: Callable[..., Copy]) -> None
 def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
     port = free_port()
     copy = start(BROKER_URL=f"redis://:secret@127.0.0.1:{port}/0")
-    assert copy.wait_end(30) == 1
+    assert copy.wait_end() == 1
     assert copy.lines[0] == "Using the broker of BROKER_URL"
     assert len(copy.lines) == 2
     assert copy.lines[1].startswith("a2a-host: BROKER_URL is unreachable: ")

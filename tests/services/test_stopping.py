@@ -6,14 +6,17 @@ import os
 import shutil
 import signal
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from protocol.ids import new_id
 from tests.services.copies import Copy, alive, family, wait_until
 from tests.services.test_up import send
+
+MAKE = shutil.which("make") or ""
 
 pytestmark = pytest.mark.timeout(400)  # Whole hosts start here.
 
@@ -29,18 +32,33 @@ def start_again(copy: Copy) -> None:
     copy.wait_ready()
 
 
-def test_sigterm_ends_all_and_the_next_start_has_everything(start: Callable[..., Copy]) -> None:
-    copy = start().wait_ready()
+@pytest.fixture(scope="module")
+def lasting(folder: Path) -> Iterator[Copy]:
+    """A copy that every test leaves as it was: ready."""
+    copy = Copy(folder / "data")
+    try:
+        yield copy.wait_ready()
+    finally:
+        copy.close()
+
+
+@pytest.fixture
+def copy(lasting: Copy) -> Copy:
+    """Ready, whatever became of the test before."""
+    if lasting.process.poll() is not None:
+        start_again(lasting)
+    return lasting
+
+
+def test_sigterm_ends_all_and_the_next_start_has_everything(copy: Copy) -> None:
     credentials = copy.credentials
-    task_id = send(copy, "echo", "kept")["result"]["task"]["id"]
+    task_id = send(copy, "echo", new_id())["result"]["task"]["id"]
     with httpx.stream("GET", f"{copy.url}/healthz") as _:
         send_hold(copy)
         members = family(copy.process.pid)
         assert len(members) >= 7  # Itself, PostgreSQL, Valkey, web, worker, gRPC, beat.
-        began = time.monotonic()
         copy.process.send_signal(signal.SIGTERM)
-        assert copy.wait_end(10) == 0
-    assert time.monotonic() - began < 10
+        assert copy.wait_end() == 0
     assert alive(members) == {}
     assert copy.lines[-1] == "Stopping"
     assert not (copy.data_dir / "run" / ".s.PGSQL.5432").exists()
@@ -53,16 +71,15 @@ def test_sigterm_ends_all_and_the_next_start_has_everything(start: Callable[...,
 def send_hold(copy: Copy) -> None:
     """Leave a run going in the worker and one in the web process."""
     for agent in ("hold", "hold-worker"):
-        message = {"messageId": agent, "role": "ROLE_USER", "parts": [{"text": "hold 60"}]}
+        message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "hold 60"}]}
         params = {"message": message, "configuration": {"returnImmediately": True}}
         request = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
         reply = httpx.post(f"{copy.url}/agents/{agent}", json=request, headers={"A2A-Version": "1.0"}, timeout=30)
         assert "result" in reply.json()
 
 
-def test_a_killed_supervisor_leaves_nothing(start: Callable[..., Copy]) -> None:
-    copy = start().wait_ready()
-    task_id = send(copy, "echo", "kept")["result"]["task"]["id"]
+def test_a_killed_supervisor_leaves_nothing(copy: Copy) -> None:
+    task_id = send(copy, "echo", new_id())["result"]["task"]["id"]
     members = family(copy.process.pid)
     copy.process.kill()
     copy.wait_end()
@@ -72,9 +89,8 @@ def test_a_killed_supervisor_leaves_nothing(start: Callable[..., Copy]) -> None:
     assert get_state(copy, task_id) == "TASK_STATE_COMPLETED"
 
 
-def test_a_start_right_after_everything_was_killed(start: Callable[..., Copy]) -> None:
-    copy = start().wait_ready()
-    task_id = send(copy, "echo", "kept")["result"]["task"]["id"]
+def test_a_start_right_after_everything_was_killed(copy: Copy) -> None:
+    task_id = send(copy, "echo", new_id())["result"]["task"]["id"]
     for pid in family(copy.process.pid):
         os.kill(pid, signal.SIGKILL)
     copy.wait_end()
@@ -84,8 +100,7 @@ def test_a_start_right_after_everything_was_killed(start: Callable[..., Copy]) -
     assert get_state(copy, task_id) == "TASK_STATE_COMPLETED"
 
 
-def test_what_a_killed_supervisor_left_is_ended_first(start: Callable[..., Copy]) -> None:
-    copy = start().wait_ready()
+def test_what_a_killed_supervisor_left_is_ended_first(copy: Copy) -> None:
     postgres = copy.pids()["postgres"]
     os.kill(postgres, signal.SIGSTOP)  # It cannot hear that its parent died.
     copy.process.kill()
@@ -99,12 +114,12 @@ def test_what_a_killed_supervisor_left_is_ended_first(start: Callable[..., Copy]
     assert copy.lines[0] == "Ended postgres of an earlier run"
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.skipif(MAKE == "", reason="needs make")
 def test_sigterm_to_make_ends_all(start: Callable[..., Copy]) -> None:
-    copy = start(command=["make", "up", "SETUP=true", f"RUN={sys.executable}"]).wait_ready()
+    copy = start(command=[MAKE, "up", "SETUP=true", f"RUN={sys.executable}"]).wait_ready()
     members = family(copy.process.pid)
     copy.process.send_signal(signal.SIGTERM)
-    assert copy.wait_end(10) == -signal.SIGTERM
+    assert copy.wait_end() == -signal.SIGTERM
     assert alive(members) == {}
 
 
@@ -113,6 +128,6 @@ def test_ctrl_c_while_starting_ends_all(start: Callable[..., Copy]) -> None:
     wait_until(lambda: "Preparing the database" in copy.lines, "PostgreSQL")
     members = family(copy.process.pid)
     copy.process.send_signal(signal.SIGINT)
-    assert copy.wait_end(10) == 0
+    assert copy.wait_end() == 0
     assert alive(members) == {}
     start_again(copy)

@@ -30,12 +30,12 @@ def test_a_row_says_who_what_and_when(staff: Client, echo: Agent) -> None:
     assert [t["title"] for t in page.find("time")] == ["2026-03-01 12:00:00.000 UTC"] * 2
 
 
-def test_relative_times(staff: Client, echo: Agent) -> None:
+def test_relative_times(staff: Client, echo: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     now = timezone.now()
-    for age, shown in [(timedelta(0), "just now"), (timedelta(seconds=20, milliseconds=100), "20 s ago")]:
-        task = make_task(echo, at=now - age)
-        assert Page(staff.get("/tasks/")).text(f"task-{task.id}").endswith(f"{shown} {shown}")
+    monkeypatch.setattr(timezone, "now", lambda: now)
     for age, shown in [
+        (timedelta(seconds=4), "just now"),
+        (timedelta(seconds=20), "20 s ago"),
         (timedelta(minutes=3), "3 min ago"),
         (timedelta(hours=5), "5 h ago"),
         (timedelta(days=4), "4 d ago"),
