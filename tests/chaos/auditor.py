@@ -123,6 +123,12 @@ def _holes(evidence: Evidence) -> Iterator[str | None]:
         yield None if whole else f"the log of task {task.id} has the seqs {seqs}, its row says {task.last_seq}"
 
 
+def _unrecorded(evidence: Evidence) -> Iterator[str | None]:
+    for task in evidence.stored.tasks.values():
+        missing = sorted(task.made - task.recorded)
+        yield f"the runs {missing} of task {task.id} made artifacts and are not recorded" if missing else None
+
+
 def _stream_gaps(evidence: Evidence) -> Iterator[str | None]:
     for stream in evidence.books.streams:
         for leg in stream.legs:
@@ -133,17 +139,14 @@ def _leg(evidence: Evidence, stream: Stream, leg: Leg) -> str | None:
     known = evidence.views.get(stream.task_id)
     if known is None or not leg.heard:
         return None if known else f"a stream of task {stream.task_id}, which is not stored"
-    first = leg.heard[0]
-    starts = [first.seq] if first.seq is not None else [seq for seq, view in enumerate(known) if view.shows(first.item)]
-    if leg.after is not None and first.seq is not None and first.seq != leg.after:
-        return f"a {leg.binding} stream of {stream.task_id} resumed after {leg.after} begins at {first.seq}"
-    log = dict(evidence.stored.tasks[stream.task_id].log)
-    for start in starts:
-        wanted = [(start + n, log.get(start + n)) for n in range(1, len(leg.heard))]
-        heard = [(h.seq if h.seq is not None else start + n, h.item) for n, h in enumerate(leg.heard[1:], start=1)]
-        if start < len(known) and known[start].shows(first.item) and heard == wanted:
-            return None
-    told = [(h.seq, h.item.kind, h.item.state or h.item.texts) for h in leg.heard]
+    start = leg.heard[0].seq
+    if leg.after is not None and start != leg.after:
+        return f"a {leg.binding} stream of {stream.task_id} resumed after {leg.after} begins at {start}"
+    begins = start < len(known) and known[start].shows(leg.heard[0].item)
+    wanted = evidence.stored.tasks[stream.task_id].log[start : start + len(leg.heard) - 1]
+    if begins and [(heard.seq, heard.item) for heard in leg.heard[1:]] == wanted:
+        return None
+    told = [(heard.seq, heard.item.kind, heard.item.state or heard.item.texts) for heard in leg.heard]
     return f"a {leg.binding} stream of {stream.task_id} does not follow its log: {told}"
 
 
@@ -222,6 +225,7 @@ CHECKS: dict[str, Finder] = {
     "tasks without exactly one end in their log": _ends,
     "tasks neither ended nor waiting for somebody": _unfinished,
     "logs with gaps or repeats": _holes,
+    "runs without a record": _unrecorded,
     "streams with gaps or repeats": _stream_gaps,
     "streams that never told of an end": _endless,
     "webhooks with missing events": _webhooks_missing,

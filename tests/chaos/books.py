@@ -33,9 +33,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One thing that a stream said. `seq` is None in bindings whose streams have no ids."""
+    """One thing that a stream said, and the number of its event."""
 
-    seq: int | None
+    seq: int
     item: Item
 
 
@@ -96,13 +96,18 @@ Arrivals = dict[str, list[Arrival]]
 
 @dataclass(slots=True)
 class StoredTask:
-    """A task's row and its log; `log` has (seq, item) in order of seq."""
+    """A task's row and its log; `log` has (seq, item) in order of seq.
+
+    `made` are the attempts that artifact events name, `recorded` those of which there is a record.
+    """
 
     id: str
     agent: str
     state: str
     last_seq: int
     log: list[tuple[int, Item]] = field(default_factory=list)
+    made: set[int] = field(default_factory=set)
+    recorded: set[int] = field(default_factory=set)
 
 
 Counter = dict[tuple[str, str, str], int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ SECONDS = 10.0
 """How long a client waits for anything before it tries elsewhere."""
 
 Params = Mapping[str, Any]
+Events = AsyncGenerator[tuple[Heard, dict[str, Any]], None]
+"""Of a stream: what it said, and the StreamResponse."""
 
 
 class Broken(Exception):
@@ -49,7 +51,10 @@ class Refused(Exception):
 
 
 class Client(Protocol):
-    """What every binding can do. Replies are the results of 1.0; streams yield until the host ends them."""
+    """What every binding can do. Replies are the results of 1.0; streams yield until the host ends them.
+
+    With `after` a stream goes on after that event.
+    """
 
     name: str
 
@@ -59,9 +64,9 @@ class Client(Protocol):
 
     async def cancel(self, task_id: str) -> dict[str, Any]: ...
 
-    def stream(self, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]: ...
+    def stream(self, params: Params, after: int | None = None) -> Events: ...
 
-    def subscribe(self, task_id: str, after: int | None) -> AsyncIterator[tuple[Heard, dict[str, Any]]]: ...
+    def subscribe(self, task_id: str, after: int | None) -> Events: ...
 
 
 def failure(reason: str, message: str) -> Exception:
@@ -70,7 +75,7 @@ def failure(reason: str, message: str) -> Exception:
 
 
 class HttpClient:
-    """What the two HTTP bindings share. `resumes`: streams have ids."""
+    """What the two HTTP bindings share."""
 
     def __init__(self, http: httpx.AsyncClient, url: str, headers: dict[str, str]) -> None:
         self._http = http
@@ -84,10 +89,9 @@ class HttpClient:
             raise Broken(repr(error)) from error
         return self._read(response)
 
-    async def _stream(
-        self, verb: str, url: str, body: Any, headers: dict[str, str]
-    ) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        sse = headers | {"accept": "text/event-stream"}
+    async def _stream(self, verb: str, url: str, body: Any, after: int | None) -> Events:
+        resuming = {} if after is None else {"last-event-id": str(after)}
+        sse = self._headers | resuming | {"accept": "text/event-stream"}
         try:
             async with self._http.stream(verb, url, json=body, headers=sse) as response:
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -131,12 +135,11 @@ class JsonRpcClient(HttpClient):
     async def cancel(self, task_id: str) -> dict[str, Any]:
         return await self._call("CancelTask", {"id": task_id})
 
-    def stream(self, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("POST", self._url, _envelope("SendStreamingMessage", params), self._headers)
+    def stream(self, params: Params, after: int | None = None) -> Events:
+        return self._stream("POST", self._url, _envelope("SendStreamingMessage", params), after)
 
-    def subscribe(self, task_id: str, after: int | None) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        body = _envelope("SubscribeToTask", {"id": task_id})
-        return self._stream("POST", self._url, body, self._headers | _resuming(after))
+    def subscribe(self, task_id: str, after: int | None) -> Events:
+        return self._stream("POST", self._url, _envelope("SubscribeToTask", {"id": task_id}), after)
 
     async def _call(self, method: str, params: Params) -> dict[str, Any]:
         return await self._ask("POST", self._url, _envelope(method, params), self._headers)
@@ -159,12 +162,11 @@ class RestClient(HttpClient):
     async def cancel(self, task_id: str) -> dict[str, Any]:
         return await self._ask("POST", f"{self._url}/tasks/{task_id}:cancel", {}, self._headers)
 
-    def stream(self, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("POST", f"{self._url}/message:stream", params, self._headers)
+    def stream(self, params: Params, after: int | None = None) -> Events:
+        return self._stream("POST", f"{self._url}/message:stream", params, after)
 
-    def subscribe(self, task_id: str, after: int | None) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        url = f"{self._url}/tasks/{task_id}:subscribe"
-        return self._stream("POST", url, {}, self._headers | _resuming(after))
+    def subscribe(self, task_id: str, after: int | None) -> Events:
+        return self._stream("POST", f"{self._url}/tasks/{task_id}:subscribe", {}, after)
 
     def _unwrap(self, reply: dict[str, Any]) -> dict[str, Any]:
         error = reply.get("error")
@@ -192,11 +194,11 @@ class GrpcClient:
     async def cancel(self, task_id: str) -> dict[str, Any]:
         return await self._call("CancelTask", self._request(pb.CancelTaskRequest, {"id": task_id}))
 
-    def stream(self, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("SendStreamingMessage", self._request(pb.SendMessageRequest, params))
+    def stream(self, params: Params, after: int | None = None) -> Events:
+        return self._stream("SendStreamingMessage", self._request(pb.SendMessageRequest, params), after)
 
-    def subscribe(self, task_id: str, after: int | None) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("SubscribeToTask", self._request(pb.SubscribeToTaskRequest, {"id": task_id}))
+    def subscribe(self, task_id: str, after: int | None) -> Events:
+        return self._stream("SubscribeToTask", self._request(pb.SubscribeToTaskRequest, {"id": task_id}), after)
 
     def _request(self, kind: type[Message], params: Params) -> Message:
         return ParseDict({"tenant": self._slug, **params}, kind())
@@ -205,16 +207,19 @@ class GrpcClient:
         with _grpc_failures():
             return members(await getattr(self._stub, method)(request, metadata=self._metadata, timeout=SECONDS))
 
-    async def _stream(self, method: str, request: Message) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        call = getattr(self._stub, method)(request, metadata=self._metadata, timeout=6 * SECONDS)
+    async def _stream(self, method: str, request: Message, after: int | None) -> Events:
+        resuming = [] if after is None else [("last-event-id", str(after))]
+        call = getattr(self._stub, method)(request, metadata=[*self._metadata, *resuming], timeout=6 * SECONDS)
+        seq: int | None = None
         try:
             while True:
                 with _grpc_failures():
                     message = await asyncio.wait_for(call.read(), 2 * SECONDS)
                 if message is grpc.aio.EOF:
                     return
+                seq = await _first_seq(call) if seq is None else seq + 1
                 result = members(message)
-                yield Heard(None, item_of(result)), result
+                yield Heard(seq, item_of(result)), result
         except TimeoutError:
             raise Broken("nothing came") from None
         finally:
@@ -239,23 +244,24 @@ class WebSocketClient:
     async def cancel(self, task_id: str) -> dict[str, Any]:
         return await self._call("CancelTask", {"id": task_id})
 
-    def stream(self, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("SendStreamingMessage", params)
+    def stream(self, params: Params, after: int | None = None) -> Events:
+        return self._stream("SendStreamingMessage", {**params, "lastEventId": after})
 
-    def subscribe(self, task_id: str, after: int | None) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
-        return self._stream("SubscribeToTask", {"id": task_id})
+    def subscribe(self, task_id: str, after: int | None) -> Events:
+        return self._stream("SubscribeToTask", {"id": task_id, "lastEventId": after})
 
     async def _call(self, method: str, params: Params) -> dict[str, Any]:
         async with self._asked(method, params) as connection:
             return _result(json.loads(await asyncio.wait_for(connection.recv(), SECONDS)))
 
-    async def _stream(self, method: str, params: Params) -> AsyncIterator[tuple[Heard, dict[str, Any]]]:
+    async def _stream(self, method: str, params: Params) -> Events:
         async with self._asked(method, params) as connection:
             while True:
-                result = _result(json.loads(await asyncio.wait_for(connection.recv(), 2 * SECONDS)))
+                reply = json.loads(await asyncio.wait_for(connection.recv(), 2 * SECONDS))
+                result = _result(reply)
                 if result == {"final": True}:
                     return
-                yield Heard(None, item_of(result)), result
+                yield Heard(reply["eventId"], item_of(result)), result
 
     @asynccontextmanager
     async def _asked(self, method: str, params: Params) -> AsyncIterator[Any]:
@@ -299,5 +305,6 @@ def _result(reply: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _resuming(after: int | None) -> dict[str, str]:
-    return {} if after is None else {"last-event-id": str(after)}
+async def _first_seq(call: Any) -> int:
+    (value,) = [value for key, value in await call.initial_metadata() if key == "first-event-id"]
+    return int(value)

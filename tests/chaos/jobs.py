@@ -11,8 +11,8 @@ from tests.chaos.books import TERMINAL, WAITING, Ack, Leg, Stream, item_of
 from tests.chaos.clients import Away, Broken, Refused
 from tests.chaos.load import PATIENCE, Job, Person
 
-STEPPING = ("steps", "steps-worker")
-HOLDING = ("hold", "hold-worker")
+STEPPING = ("steps", "steps-worker", "steps-again", "steps-worker-again")
+HOLDING = ("hold", "hold-worker", "hold-again")
 _LAST = TERMINAL | WAITING
 
 
@@ -171,15 +171,14 @@ async def read_stream(person: Person, letter: Letter) -> None:
         while stream is None or not stream.ended:
             client = person.at(letter.agent)
             leg = Leg(client.name)
-            attach = stream is None or person.dice.random() < 0.3
-            if not attach:
-                assert stream is not None
-                leg.after = seen if client.name in ("jsonrpc", "rest") else None
-                frames = client.subscribe(stream.task_id, leg.after)
+            attach = stream is None or person.dice.random() < 0.5
+            leg.after = seen if person.dice.random() < 0.9 else None
+            if stream is None or attach:
+                frames = client.stream(letter.params, leg.after)
             else:
-                frames = client.stream(letter.params)
+                frames = client.subscribe(stream.task_id, leg.after)
             try:
-                async with aclosing(frames):  # type: ignore[type-var]
+                async with aclosing(frames):
                     async for heard, response in frames:
                         if not leg.heard:
                             stream = _opened(person, letter, stream, leg, response, attach)

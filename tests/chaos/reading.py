@@ -11,10 +11,12 @@ from protocol.states import TaskState
 from tests.chaos.books import Arrival, Arrivals, Item, Stored, StoredTask, artifact_item, item_of, status_item
 from tests.support.receiver import Receiver
 
-_TASKS = """SELECT t.id, a.slug, t.state, t.last_seq FROM tasks_app_task t JOIN agents_agent a ON a.id = t.agent_id
-    WHERE t.owner = %s"""
-_EVENTS = """SELECT e.task_id, e.seq, e.kind, e.body, e.append FROM tasks_app_event e
+_TASKS = """SELECT t.id, a.slug, t.state, t.last_seq, t.attempt FROM tasks_app_task t
+    JOIN agents_agent a ON a.id = t.agent_id WHERE t.owner = %s"""
+_EVENTS = """SELECT e.task_id, e.seq, e.kind, e.body, e.append, e.attempt FROM tasks_app_event e
     JOIN tasks_app_task t ON t.id = e.task_id WHERE t.owner = %s ORDER BY e.task_id, e.seq"""
+_RUNS = """SELECT x.task_id, x.attempt FROM tasks_app_execution x JOIN tasks_app_task t ON t.id = x.task_id
+    WHERE t.owner = %s"""
 _MESSAGES = """SELECT m.message_id, m.task_id FROM tasks_app_message m JOIN tasks_app_task t ON t.id = m.task_id
     WHERE t.owner = %s AND m.role = 1"""
 _WAITING = """SELECT p.task_id FROM tasks_app_pushconfig p JOIN tasks_app_task t ON t.id = p.task_id
@@ -30,10 +32,14 @@ def read_stored(connection: psycopg.Connection, owner: str) -> Stored:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         stored = Stored()
-        for task_id, agent, state, last_seq in connection.execute(_TASKS, [owner]):
-            stored.tasks[task_id] = StoredTask(task_id, agent, _name(state), last_seq)
-        for task_id, seq, kind, body, append in connection.execute(_EVENTS, [owner]):
-            stored.tasks[task_id].log.append((seq, _item(kind, json.loads(body), append)))
+        for task_id, agent, state, last_seq, attempt in connection.execute(_TASKS, [owner]):
+            stored.tasks[task_id] = StoredTask(task_id, agent, _name(state), last_seq, recorded={attempt})
+        for task_id, attempt in connection.execute(_RUNS, [owner]):
+            stored.tasks[task_id].recorded.add(attempt)
+        for task_id, seq, kind, body, append, attempt in connection.execute(_EVENTS, [owner]):
+            item = _item(kind, json.loads(body), append)
+            stored.tasks[task_id].log.append((seq, item))
+            stored.tasks[task_id].made |= {attempt} if item.kind == "artifact" else set()
         for message_id, task_id in connection.execute(_MESSAGES, [owner]):
             stored.messages.setdefault(message_id, []).append(task_id)
         stored.waiting_webhooks = [task_id for (task_id,) in connection.execute(_WAITING, [owner])]

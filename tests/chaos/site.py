@@ -5,9 +5,11 @@ The supervisor of `manage.py up` starts again what dies; the second web process 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -31,6 +33,12 @@ from tests.support.receiver import Receiver
 
 SECOND_WEB = "second web"
 OWNER = "admin"
+REPEATED = (
+    ("steps-again", "--simulator", "steps"),
+    ("steps-worker-again", "--simulator", "steps", "--execution", "worker"),
+    ("hold-again", "--simulator", "hold"),
+)
+"""Agents whose runs are repeated when they are lost."""
 
 
 class Site:
@@ -51,6 +59,7 @@ class Site:
         try:
             self.copy.wait_ready()
             self.start_second_web()
+            self._register_agents()
             self.wait_serving()
         except BaseException:
             self.close()
@@ -98,7 +107,9 @@ class Site:
         if self._second is not None:
             self._second.kill()
         descriptor = self._listener.fileno()
-        environment = self.copy.environment | {web.LISTENER: str(descriptor), "PYTHONUNBUFFERED": "1"}
+        # The keys are those in the host's folder, whatever this process was given.
+        environment = {"SECRET_KEY": "", "ENCRYPTION_KEYS": ""} | self.copy.environment
+        environment |= {web.LISTENER: str(descriptor), "PYTHONUNBUFFERED": "1"}
         self._second = Process(
             Service(
                 name=SECOND_WEB,
@@ -157,7 +168,7 @@ class Site:
         """Return when both replicas answer, gRPC does, and the worker completes what is sent now."""
         for port in (self.copy.port, self._second_port):
             wait_until(partial(is_healthy, HOST, port, timeout=1), f"the web process at {port}", 60.0)
-            wait_until(partial(self._completes, port, "echo"), f"a task at {port}", 60.0)
+            wait_until(partial(self._completes, port, "steps-again"), f"a task at {port}", 60.0)
         wait_until(partial(accepts, HOST, self.copy.grpc_port, timeout=1), "the gRPC process", 60.0)
         wait_until(partial(self._completes, self.copy.port, "steps-worker"), "a task in the worker", 60.0)
 
@@ -170,6 +181,16 @@ class Site:
     def connect(self) -> psycopg.Connection:
         """A new connection to the database, in autocommit mode."""
         return psycopg.connect(self._layout.database_url, autocommit=True)
+
+    def _register_agents(self) -> None:
+        commands = [("agent", "register", *agent, "--max-retries", "5") for agent in REPEATED]
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "tests.support.commands", json.dumps(commands)],
+            cwd=settings.BASE_DIR,
+            env=self.copy.environment,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
 
     def _beat(self) -> int:
         def child() -> int:

@@ -37,7 +37,7 @@ class World:
     """Books of one task with a webhook and three streams, a second one that waits, and a Message, which all fit."""
 
     def __init__(self) -> None:
-        done = StoredTask("done", "steps", "COMPLETED", 4, list(enumerate(LOG, start=1)))
+        done = StoredTask("done", "steps", "COMPLETED", 4, list(enumerate(LOG, start=1)), {1, 2}, {1, 2})
         asked = StoredTask("asked", "ask", "INPUT_REQUIRED", 1, [(1, Item("status", "INPUT_REQUIRED", "t1"))])
         said = StoredTask("said", "direct", MESSAGE, 1, [(1, Item("message", MESSAGE))])
         counts = {("steps", "me", "COMPLETED"): 1, ("ask", "me", "INPUT_REQUIRED"): 1, ("direct", "me", MESSAGE): 1}
@@ -50,13 +50,13 @@ class World:
         )
         broken = Leg("jsonrpc", None, [Heard(0, SUBMITTED), Heard(1, WORKING), Heard(2, ONE)])
         resumed = Leg("rest", 2, [Heard(2, AT_TWO), Heard(3, TWO), Heard(4, COMPLETED)])
-        nameless = Leg("grpc", None, [Heard(None, AT_TWO), Heard(None, TWO), Heard(None, COMPLETED)])
-        self.broken, self.resumed, self.nameless = broken, resumed, nameless
+        joined = Leg("grpc", None, [Heard(2, AT_TWO), Heard(3, TWO), Heard(4, COMPLETED)])
+        self.broken, self.resumed, self.joined = broken, resumed, joined
         self.stream = Stream("done", [broken, resumed], ended=True)
         self.books = Books(
             acks=[Ack("steps", "m1", "done", ("1", "2")), Ack("steps", "m1", "done", ("1", "2"))],
             ends=[("done", "COMPLETED")],
-            streams=[self.stream, Stream("done", [nameless], ended=True), Stream("asked", [Leg("rest")], ended=True)],
+            streams=[self.stream, Stream("done", [joined], ended=True), Stream("asked", [Leg("rest")], ended=True)],
             hooks={"/m1": "m1"},
             reads=[("done", AT_END)],
         )
@@ -141,6 +141,10 @@ def double_an_event(world: World) -> None:
     world.stored.tasks["asked"].log *= 2
 
 
+def lose_a_run(world: World) -> None:
+    world.done.recorded.remove(1)
+
+
 def forget_streams_and_webhooks(world: World) -> None:
     world.books.streams.clear()
     world.books.hooks.clear()
@@ -158,12 +162,8 @@ def repeat_under_another_id(world: World) -> None:
     world.broken.heard.append(Heard(3, ONE))
 
 
-def skip_without_ids(world: World) -> None:
-    del world.nameless.heard[1]
-
-
-def repeat_without_ids(world: World) -> None:
-    world.nameless.heard.insert(1, Heard(None, ONE))
+def skip_and_count_on(world: World) -> None:
+    world.joined.heard[1:] = [Heard(3, COMPLETED)]
 
 
 def resume_too_late(world: World) -> None:
@@ -175,7 +175,7 @@ def begin_with_another_task(world: World) -> None:
 
 
 def hear_more_than_is_stored(world: World) -> None:
-    world.nameless.heard.append(Heard(None, COMPLETED))
+    world.joined.heard.append(Heard(5, COMPLETED))
 
 
 def stream_a_lost_task(world: World) -> None:
@@ -261,11 +261,11 @@ DOCTORED: dict[Callable[[World], None], set[str]] = {
     stay_at_work: {"tasks neither ended nor waiting for somebody"},
     lose_an_event: {"logs with gaps or repeats"},
     double_an_event: {"logs with gaps or repeats"},
+    lose_a_run: {"runs without a record"},
     skip_in_a_stream: {"streams with gaps or repeats"},
     repeat_in_a_stream: {"streams with gaps or repeats"},
     repeat_under_another_id: {"streams with gaps or repeats"},
-    skip_without_ids: {"streams with gaps or repeats"},
-    repeat_without_ids: {"streams with gaps or repeats"},
+    skip_and_count_on: {"streams with gaps or repeats"},
     resume_too_late: {"streams with gaps or repeats"},
     begin_with_another_task: {"streams with gaps or repeats"},
     hear_more_than_is_stored: {"streams with gaps or repeats"},
