@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -52,16 +52,17 @@ class Archive:
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
     """A backup that was found to be whole. Raises BackupError."""
-    try:
-        with tarfile.open(path, mode="r:") as tar:
-            entries = tar.getmembers()
-            yield _checked(tar, entries)
-    except FileNotFoundError as error:
-        raise BackupError(f"There is no file {path}") from error
-    except OSError as error:
-        raise BackupError(f"{path} cannot be read: {error.strerror}") from error
-    except tarfile.TarError as error:
-        raise BackupError(f"{path} is no backup of a2a-host, or a damaged one: {error}") from error
+    with ExitStack() as stack:
+        try:
+            tar = stack.enter_context(tarfile.open(path, mode="r:"))
+            archive = _checked(tar, tar.getmembers())
+        except FileNotFoundError as error:
+            raise BackupError(f"There is no file {path}") from error
+        except OSError as error:
+            raise BackupError(f"{path} cannot be read: {error.strerror}") from error
+        except tarfile.TarError as error:
+            raise BackupError(f"{path} is no backup of a2a-host, or a damaged one: {error}") from error
+        yield archive
 
 
 def _checked(tar: tarfile.TarFile, entries: list[tarfile.TarInfo]) -> Archive:

@@ -31,7 +31,8 @@ _OTHERS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_datab
 # The names are all read before the first is dropped, and what went with another one is passed over.
 _DROP_ALL = b"""DO $$ DECLARE command text; BEGIN
     FOR command IN SELECT unnest(array_agg(format('DROP %s IF EXISTS %s CASCADE', CASE relkind WHEN 'v' THEN 'VIEW'
-            WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass)))
+            WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass)
+            ORDER BY relkind = 'S'))
         FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'S')
     LOOP EXECUTE command; END LOOP;
     FOR command IN SELECT unnest(array_agg(format('DROP ROUTINE IF EXISTS %s CASCADE', oid::regprocedure)))

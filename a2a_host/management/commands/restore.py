@@ -35,6 +35,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except UnavailableError as error:
             raise CommandError("The storage of files (CONTENT_STORAGE) does not answer: try again later") from error
+        except OSError as error:
+            raise CommandError(f"The backup could not be read or its files not be stored: {error.strerror}") from error
         except psycopg.Error as error:
             raise CommandError(f"The database failed: {type(error).__name__}") from error
         tasks = manifest.rows.get("tasks_app_task", 0)
