@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
 
 from protocol.states import INTERRUPTED, RUNNING
@@ -93,7 +93,8 @@ def _doomed(at: datetime) -> list[Doomed]:
     lost = running.filter(worker__isnull=False, lease_until__lt=at).order_by("lease_until")
     overdue = running.filter(deadline_at__lt=at + SOON).order_by("deadline_at")
     waiting = _tasks(state__in=[s.number for s in INTERRUPTED], agent__answer_within_seconds__isnull=False)
-    end = F("status_at") + timedelta(seconds=1) * F("agent__answer_within_seconds")
+    limit = ExpressionWrapper(timedelta(seconds=1) * F("agent__answer_within_seconds"), DurationField())
+    end = ExpressionWrapper(F("status_at") + limit, DateTimeField())
     unanswered: QuerySet[Any] = waiting.annotate(end=end).filter(end__lt=at + SOON).order_by("end")
     doomed = {task.pk: Doomed(task, "Nobody has answered it.", task.end) for task in unanswered[:LISTED]}
     doomed |= {task.pk: Doomed(task, "Its deadline.", task.deadline_at or at) for task in overdue[:LISTED]}

@@ -49,10 +49,14 @@ class _Watched:
 
 
 class Supervisor:
-    """The services of one copy, in the order of their start; they end in the opposite order."""
+    """The services of one copy, in the order of their start; they end in the opposite order.
 
-    def __init__(self, layout: Layout, say: Callable[[str], None]) -> None:
+    `grace` is how many seconds the host's processes give their runs when they are to end.
+    """
+
+    def __init__(self, layout: Layout, say: Callable[[str], None], grace: float = 3.0) -> None:
         self._layout = layout
+        self._grace = grace
         self._say = say
         self._watched: dict[str, _Watched] = {}
 
@@ -121,9 +125,9 @@ class Supervisor:
             del self._watched[process.name]
 
     def stop_all(self) -> None:
-        """End everything within 9.5 s: first those that use the database and the broker, then these."""
+        """End everything within 6.5 s beyond the grace: first those that use the database and the broker, then these."""
         self._heed_last_signal()
         below: list[str] = [name for name in ("valkey", "postgres") if name in self._watched]
-        self.stop([name for name in self._watched if name not in below], 6.0)
+        self.stop([name for name in self._watched if name not in below], self._grace + 3.0)
         self.stop(below, 3.5)
         self._layout.processes.unlink(missing_ok=True)

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from django.conf import settings
+
 from protocol.errors import UnavailableError
 from tasks_app.content.unnamed import remove_unnamed
 from tasks_app.execution.sweeping import sweep
@@ -18,7 +20,7 @@ from tasks_app.push.delivery import Delivery
 logger = logging.getLogger(__name__)
 
 _START_SECONDS = 30
-_STOP_SECONDS = 8
+_STOP_SECONDS = settings.SHUTDOWN_GRACE_SECONDS + 5
 
 
 class WorkerLoop:

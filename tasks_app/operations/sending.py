@@ -42,7 +42,7 @@ async def send_message(call: Call, request: SendMessageRequest) -> Answer:
     immediately = configuration is not UNSET and configuration.return_immediately
     accepted = await accept_message(call, request, acknowledged=immediately)
     if immediately:
-        record = await _early_record(accepted)
+        record = await _early_record(call, accepted)
     else:
         record = await settled_record(call.host, accepted)
     return Answer(record, None if configuration is UNSET else configuration.history_length)
@@ -59,12 +59,14 @@ async def start_task(call: Call, request: SendMessageRequest, metadata: str | No
     return accepted.record.copy()
 
 
-async def _early_record(accepted: Accepted) -> TaskRecord:
+async def _early_record(call: Call, accepted: Accepted) -> TaskRecord:
     execution = accepted.execution
     if execution is None:
         return accepted.record
     if await answers_with_message(execution):
         await execution.settled()
+    if execution.fenced:  # What this process knows of the task is old.
+        return await call.load_accepted(execution.record.id)
     return execution.snapshot()
 
 

@@ -25,7 +25,7 @@ from tests.support.callers import make_client
 from tests.support.deployment import wait_until
 from tests.support.peers import JsonRpcPeer
 
-BOUND = 25.0
+BOUND = 15.0
 """Seconds after which a task whose process died is FAILED (docs/architecture.md)."""
 
 _STATES = "SELECT id, state FROM tasks_app_task WHERE id = ANY(%s)"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from protocol.states import TaskState
-from tasks_app.execution.upkeep import ABANDONED_TEXT
+from tasks_app.execution.sweeping import ABANDONED_TEXT
 from tests.cases.reading import CHUNKS, assemble, at_work, state, texts
 from tests.durability.host import BOUND, Host
 from tests.durability.load import Load, Sent, send

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tasks_app.execution.upkeep import ABANDONED_TEXT
+from tasks_app.execution.sweeping import ABANDONED_TEXT
 from tests.cases.reading import CHUNKS, assemble, at_work, state, states, texts
 from tests.durability.host import BOUND, Host
 

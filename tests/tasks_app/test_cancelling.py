@@ -57,7 +57,7 @@ async def test_code_that_lets_itself_be_stopped(world: World) -> None:
     assert stopped.is_set()
     assert await events_of(world, task_id) == [("WORKING",), ("CANCELED",)]
     stored = await world.load(task_id)
-    assert (stored.render(), stored.worker) == (record.render(), None)
+    assert (stored.render(), stored.worker) == (record.render(), world.hosts[0].origin)
     await check_everything(world)
 
 

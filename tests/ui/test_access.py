@@ -10,7 +10,7 @@ from agents.models import Agent
 from tests.ui.support import Page, make_task
 
 PATHS = ["/tasks/", "/tasks/{id}/", "/tasks/{id}/raw", "/tasks/{id}/task.json", "/tasks/{id}/events/1"]
-PATHS += ["/tasks/{id}/files/m1/0", "/webhooks/", "/catalog/"]
+PATHS += ["/tasks/{id}/files/m1/0", "/webhooks/", "/catalog/", "/queue/"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -78,7 +78,7 @@ def test_an_unknown_page_looks_like_the_others(staff: Client) -> None:
     page = Page(response)
     assert page.text("main").startswith("404 There is nothing here")
     hrefs = [link["href"] for link in page.find("a")][:6]
-    assert hrefs == ["#main", "/", "/tasks/", "/queue/", "/webhooks/", "/catalog/"]
+    assert hrefs == ["#main", "/", "/tasks/", "/queue/", "/webhooks/", "/catalog/", "/queue/"]
 
 
 def test_an_unknown_page_tells_strangers_nothing_more(db: None) -> None:

@@ -70,7 +70,7 @@ def rich(site: Site) -> str:
     return f"/tasks/{site.send('data', *parts)['task']['id']}/"
 
 
-@pytest.mark.parametrize("path", ["/tasks/", "/tasks/?owner=nobody", "/webhooks/", "/catalog/", "rich"])
+@pytest.mark.parametrize("path", ["/tasks/", "/tasks/?owner=nobody", "/webhooks/", "/catalog/", "/queue/", "rich"])
 def test_no_page_is_wider_than_its_window(path: str, rich: str, open_page: Show) -> None:
     page = open_page(rich if path == "rich" else path)
     for width in (1280, 1024, 768, 390, 360):
@@ -86,7 +86,7 @@ def test_filters_unfold_on_a_phone(open_page: Show) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-@pytest.mark.parametrize("path", ["/tasks/", "/catalog/", "rich"])
+@pytest.mark.parametrize("path", ["/tasks/", "/catalog/", "/queue/", "rich"])
 def test_text_stands_out(path: str, rich: str, open_page: Show) -> None:
     page = open_page(rich if path == "rich" else path, color_scheme="light", reduced_motion="reduce")
     assert page.evaluate(LOW_CONTRAST) == []
