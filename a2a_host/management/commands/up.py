@@ -32,7 +32,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        supervisor = Supervisor(settings.LAYOUT, self.say)
+        supervisor = Supervisor(settings.LAYOUT, self.say, settings.SHUTDOWN_GRACE_SECONDS)
         supervisor.listen()
         try:
             lock = claim(settings.LAYOUT)
