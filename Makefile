@@ -29,6 +29,7 @@ up:
 test:
 	$(SETUP) requirements-dev.txt
 	sh tools/chromium.sh
+	sh tools/nginx.sh
 	exec $(RUN) -m pytest $(ARGS)
 
 fuzz: FACTOR ?= 20

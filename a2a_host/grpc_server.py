@@ -10,21 +10,23 @@ import uvloop
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
 
-_GRACE = 5.0  # seconds for open calls
+_TO_LEAVE = 2.0  # seconds for answers, once runs and callers who wait had theirs
 
 
 async def serve() -> None:
-    """Serve until SIGTERM or SIGINT; then open calls have 5 s."""
+    """Serve until SIGTERM or SIGINT; then open calls have SHUTDOWN_GRACE_SECONDS and two more."""
     from django.conf import settings
 
     from a2a_host.bindings.grpc.server import listen, make_server
     from a2a_host.lifespan import spare_the_collector
+    from a2a_host.open_files import raise_limit
     from a2a_host.services.network import address_of
     from tasks_app.process import end_runs, get_host, stop_host
 
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    raise_limit()
     spare_the_collector()
     host = await get_host()
     server, health = await make_server(host)
@@ -33,7 +35,7 @@ async def serve() -> None:
     await stopping.wait()
     await health.enter_graceful_shutdown()
     # Callers who wait hear how their tasks ended while their connections are still there.
-    await asyncio.gather(server.stop(_GRACE), end_runs())
+    await asyncio.gather(server.stop(settings.SHUTDOWN_GRACE_SECONDS + _TO_LEAVE), end_runs())
     await stop_host()
 
 

@@ -1,4 +1,5 @@
-"""Sends the head of a response together with its body: one system call and one packet where uvicorn makes two."""
+"""uvicorn's HTTP connection: sends the head of a response together with its body, one system call and one packet where
+uvicorn makes two, and hears a new connection out when the server stops."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _HEAD = b"HTTP/1.1 "
 _SMALL = 65536  # bytes up to which copying a body costs less than sending it on its own
+_FIRST_REQUEST_SECONDS = 1.0  # that a connection may be old when its first request comes, as the server stops
 
 
 class JoinedWrites:
@@ -61,3 +63,10 @@ class JoiningHttpProtocol(HttpToolsProtocol):
         """A client has connected."""
         joined: Any = JoinedWrites(transport, self.loop)
         super().connection_made(joined)
+
+    def shutdown(self) -> None:
+        """The server stops. A proxy that has just connected is sending its request, and will not send it twice."""
+        if self.cycle is None:
+            self.loop.call_later(_FIRST_REQUEST_SECONDS, super().shutdown)
+        else:
+            super().shutdown()

@@ -59,6 +59,9 @@ def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipa
 # --- where it runs -------------------------------------------------------------------------
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = _port("PORT", 8000)
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)  # They share PORT.
+if not 1 <= WEB_PROCESSES <= 64:
+    raise ImproperlyConfigured(f"WEB_PROCESSES must be a number from 1 to 64, got {WEB_PROCESSES}")
 GRPC_PORT = _port_or_off("GRPC_PORT", 50051)
 if GRPC_PORT == PORT:
     raise ImproperlyConfigured(f"PORT and GRPC_PORT must differ, both are {PORT}")

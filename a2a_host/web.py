@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 import warnings
@@ -11,6 +12,7 @@ import uvicorn
 from django.conf import settings
 
 from a2a_host.joined_writes import JoiningHttpProtocol
+from a2a_host.open_files import raise_limit
 from a2a_host.websocket_protocol import WebSocketProtocol
 
 LISTENER = "A2A_HOST_LISTENER"  # Environment variable: number of the open file that is the socket.
@@ -29,7 +31,7 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    """Serve until SIGTERM; then open requests have 5 s."""
+    """Serve until SIGTERM; then runs and callers who wait have SHUTDOWN_GRACE_SECONDS, and their answers two more."""
     # WhiteNoise opens small files of ours; reading them at once is what is wanted.
     warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
@@ -47,7 +49,8 @@ def main() -> None:
         server_header=False,
         proxy_headers=False,  # The host knows its TRUSTED_PROXIES itself.
         timeout_keep_alive=65,  # Longer than the pools of usual clients and proxies keep a connection.
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=math.ceil(settings.SHUTDOWN_GRACE_SECONDS) + 2,
+        limit_concurrency=raise_limit(),  # One more gets a 503 that says so, not a connection that is cut.
     )
     Server(config).run(sockets=[socket.socket(fileno=int(os.environ.pop(LISTENER)))])
 

@@ -141,7 +141,7 @@ def judge(claim: Claim, measured: Mapping[str, Sequence[Measure]]) -> Outcome:
 def judge_idle(reference: Idle, host: Idle) -> Outcome:
     """Memory per idle stream. Every stream of the host must also have ended with its last event."""
     return Outcome(
-        title=f"Memory per idle SubscribeToTask stream, {host.streams:,} of them",
+        title=f"Memory per idle SubscribeToTask stream, {host.streams:,} of them (reference: {reference.streams:,})",
         unit="KiB",
         wanted=f"≤ {IDLE_KIB} KiB",
         base=reference.kib_each,

@@ -115,9 +115,8 @@ class Host:
         then end the streams: callers hear how it went."""
         self.draining = True
         await asyncio.gather(*(e.stop() for e in self.executions.values() if e.waits))  # Answers go to others now.
-        if self.executions:
-            runs = [asyncio.ensure_future(e.settled()) for e in self.executions.values()]
-            await asyncio.wait(runs, timeout=_SHUTDOWN_GRACE_SECONDS)
+        waits = [*(e.settled() for e in self.executions.values()), self.hub.nobody_waits()]
+        await asyncio.wait([asyncio.ensure_future(wait) for wait in waits], timeout=_SHUTDOWN_GRACE_SECONDS)
         running = [e for e in self.executions.values() if e.record.state in RUNNING]
         await self._hand_back([e for e in running if e.entry.max_retries])
         await asyncio.gather(*(e.stop() for e in list(self.executions.values())))

@@ -24,8 +24,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def pair(folder: Path) -> Iterator[tuple[Copy, Copy]]:
-    """Two copies that were started at the same moment."""
-    copies = Copy(folder / "one"), Copy(folder / "two")
+    """Two copies that were started at the same moment, the second one with two web processes."""
+    copies = Copy(folder / "one"), Copy(folder / "two", WEB_PROCESSES="2")
     try:
         for copy in copies:
             copy.wait_ready()

@@ -17,13 +17,14 @@ LARGE = bytes(range(256)) * 1024
 
 
 @asynccontextmanager
-async def serving(application: Any) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def serving(
+    application: Any, server: uvicorn.Server | None = None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection to a server of this application."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
-    config = uvicorn.Config(application, http=JoiningHttpProtocol, lifespan="off", log_level="error")
-    server = uvicorn.Server(config)
+    server = server or make_server(application)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     reader, writer = await asyncio.open_connection(*listener.getsockname())
     try:
@@ -33,6 +34,11 @@ async def serving(application: Any) -> AsyncIterator[tuple[asyncio.StreamReader,
         writer.close()
         server.should_exit = True
         await asyncio.wait_for(serving, PATIENCE)
+
+
+def make_server(application: Any, **options: Any) -> uvicorn.Server:
+    config = uvicorn.Config(application, http=JoiningHttpProtocol, lifespan="off", log_level="error", **options)
+    return uvicorn.Server(config)
 
 
 async def respond(send: Any, body: bytes) -> None:
@@ -88,3 +94,39 @@ async def test_a_connection_that_ends_says_everything_first() -> None:
     async with serving(application) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_a_connection_that_is_new_when_the_server_stops_is_heard_out() -> None:
+    """A proxy that has connected sends its request, and does not send it twice. One that is idle is closed."""
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await respond(send, b"hello")
+
+    server = make_server(application)
+    async with serving(application, server) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.read(65536)).endswith(b"hello")
+        address = writer.get_extra_info("peername")
+        newer, new = await asyncio.open_connection(*address)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.read(65536)).endswith(b"hello"), "the server has taken the newer connection before that"
+        assert len(server.server_state.connections) == 2
+        server.should_exit = True
+        assert await reader.read() == b"", "the idle one"
+        new.write(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi")
+        assert (await newer.read()).endswith(b"\r\n\r\nhello")
+        new.close()
+
+
+async def test_one_connection_too_many_is_told_so() -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await respond(send, b"hello")
+
+    async with serving(application, make_server(application, limit_concurrency=2)) as (reader, writer):
+        address = writer.get_extra_info("peername")
+        newer, new = await asyncio.open_connection(*address)
+        new.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await newer.read()).startswith(b"HTTP/1.1 503 ")
+        new.close()
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert (await reader.read()).endswith(b"hello")

@@ -156,6 +156,20 @@ def test_a_service_that_dies_is_started_again(pair: tuple[Copy, Copy], name: str
     assert {key: pid for key, pid in copy.pids().items() if key != name} == others
 
 
+def test_while_a_web_process_restarts_another_answers(pair: tuple[Copy, Copy]) -> None:
+    copy = pair[1]
+    log = copy.data_dir / "logs" / "web-2.log"
+    wait_until(lambda: "startup complete" in log.read_text(), "the second web process")
+    before = copy.pids()
+    os.kill(before["web"], signal.SIGTERM)
+    answers = 0
+    while copy.pids()["web"] == before["web"]:
+        assert send(copy, "echo", f"meanwhile {answers}")["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        answers += 1
+    assert answers
+    assert copy.pids()["web-2"] == before["web-2"]
+
+
 def _try(call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return call()

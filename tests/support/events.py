@@ -39,7 +39,7 @@ class EventStream:
         self._chunks = connection.chunks()
         self._unwrap = unwrap
         self._buffer = b""
-        self.raw = b""
+        self._taken: list[bytes] = []
         self.comments: list[bytes] = []
         self.ended = False
 
@@ -53,6 +53,11 @@ class EventStream:
         """Hang up, whether the stream has ended or not."""
         self._chunks.close()  # type: ignore[attr-defined]
         self._connection.close()
+
+    @property
+    def raw(self) -> bytes:
+        """All bytes so far."""
+        return b"".join(self._taken)
 
     def header(self, name: str) -> str | None:
         """A header of the response."""
@@ -107,7 +112,7 @@ class EventStream:
                 assert self._buffer == b"", f"the stream ended inside an event: {self._buffer!r}"
                 self.ended = True
                 return None
-            self.raw += chunk
+            self._taken.append(chunk)
             self._buffer += chunk
         block, self._buffer = self._buffer.split(b"\n\n", 1)
         assert b"\r" not in block

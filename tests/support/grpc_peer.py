@@ -31,7 +31,7 @@ class GrpcEventStream:
         self._call = call
         self._messages: Iterator[Message] = iter(call)
         self._next_id: int | None = None
-        self.raw = b""
+        self._taken: list[bytes] = []
         self._first = self._take()
         self.ended = self._first is None
 
@@ -44,6 +44,11 @@ class GrpcEventStream:
     def close(self) -> None:
         """Hang up, whether the stream has ended or not."""
         self._call.cancel()
+
+    @property
+    def raw(self) -> bytes:
+        """All messages so far."""
+        return b"".join(self._taken)
 
     def next(self) -> Event:
         """The next event. Raises AssertionError when the stream ends instead, Refused when it ends with an error."""
@@ -76,7 +81,7 @@ class GrpcEventStream:
         if self._next_id is None:
             self._next_id = int(dict(self._call.initial_metadata())["first-event-id"])
         data = message.SerializeToString()
-        self.raw += data
+        self._taken.append(data)
         self._next_id += 1
         return Event(self._next_id - 1, members(message), data)
 

@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,12 @@ def host_services(listener: socket.socket) -> list[Service]:
         environment=environment,
         folder=folder,
     )
-    return [web_service, worker, *([grpc_service] if settings.GRPC_PORT else [])]
+    more = [replace(web_service, name=name, log=logs / f"{name}.log") for name in _further_webs()]
+    return [web_service, worker, *([grpc_service] if settings.GRPC_PORT else []), *more]
+
+
+def _further_webs() -> list[str]:
+    return [f"web-{number}" for number in range(2, settings.WEB_PROCESSES + 1)]
 
 
 def _reserved_for_grpc() -> AbstractContextManager[object]:
