@@ -61,6 +61,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _link("Tasks", "checklist", "tasks"),
                     _link("Usage", "monitoring", "admin:agents_usage_changelist", "agents.view_usage"),
+                    _link("Audit log", "history", "admin:tasks_app_auditentry_changelist", "tasks_app.view_auditentry"),
                     _link("How to call agents", "terminal", "catalog"),
                     _link(
                         "Erase data",

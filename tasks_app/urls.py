@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from tasks_app.pages import catalog, files, queue_page, task_list, task_page, webhook_list, webhook_page
+from tasks_app.pages import answering, catalog, files, queue_page, task_list, task_page, webhook_list, webhook_page
 
 
 class PartOrigin:
@@ -26,6 +26,8 @@ register_converter(PartOrigin, "origin")
 urlpatterns = [
     path("tasks/", task_list.task_list, name="tasks"),
     path("tasks/<slug:task_id>/", task_page.task_page, name="task"),
+    path("tasks/<slug:task_id>/answer", answering.answer, name="task-answer"),
+    path("tasks/<slug:task_id>/cancel", answering.cancel, name="task-cancel"),
     path("tasks/<slug:task_id>/raw", task_page.raw_task, name="task-raw"),
     path("tasks/<slug:task_id>/task.json", task_page.task_json, name="task-json"),
     path("tasks/<slug:task_id>/events/<int:seq>", task_page.raw_event, name="task-event"),

@@ -12,8 +12,9 @@ from protocol.states import TaskState
 from tasks_app import models
 from tasks_app.content.links import own_url
 from tasks_app.content.restoring import Policy, restore
-from tasks_app.pages import listing, rendering, states, story
+from tasks_app.pages import family, listing, rendering, states, story
 from tasks_app.pages.access import staff_page
+from tasks_app.pages.answer_form import AnswerForm
 from tasks_app.pages.runs import runs
 from tasks_app.pages.webhooks import webhooks
 from tasks_app.record import Event, EventKind, TaskRecord
@@ -26,7 +27,11 @@ _DIALECTS = {"jsonrpc": "JSON-RPC", "rest": "HTTP+JSON", "grpc": "gRPC"}
 @staff_page
 def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
     """Everything about one task. `?log=<seq>` shows the events before that one."""
-    task = get_object_or_404(models.Task.objects.select_related("agent"), pk=task_id)
+    return show_task(request, get_object_or_404(models.Task.objects.select_related("agent"), pk=task_id))
+
+
+def show_task(request: HttpRequest, task: models.Task, form: AnswerForm | None = None) -> HttpResponse:
+    """The page; `form` is what somebody has typed to answer the task, with what is wrong."""
     before = request.GET.get("log", "")
     log, earlier = story.log(task, int(before) if before.isdecimal() and len(before) < 10 else None)
     artifacts, whole = story.artifacts(task)
@@ -35,6 +40,9 @@ def task_page(request: HttpRequest, task_id: str) -> HttpResponse:
         "task": task,
         "title": listing.summaries([task.id]).get(task.id, ""),
         "look": states.BY_NUMBER[task.state],
+        "form": form,
+        "children": family.children(task),
+        "audit": family.audit(task),
         "running": not (state.terminal or state is TaskState.UNSPECIFIED),
         "steps": story.timeline(task),
         "bubbles": story.conversation(task),
