@@ -25,7 +25,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from psycopg import sql
 
 from a2a_host.backup.errors import BackupError
-from a2a_host.backup.manifest import DUMP, FILES, FORMAT, KEYS, MANIFEST, Manifest, digest, encryption_keys, mark
+from a2a_host.backup.manifest import DUMP, FILES, FORMAT, KEYS, MANIFEST, Manifest, digest, known_marks
 from a2a_host.backup.programs import complaint, major, running
 from tasks_app.database import database_dsn
 from tasks_app.retention.connection import BACKUP
@@ -161,7 +161,7 @@ def _write(file: IO[bytes], snapshot: Snapshot, dump: Path, with_key: bool, say:
         files=len(files),
         files_elsewhere=bool(snapshot.files) and not on_disk,
         keys=[path.name for path in keys],
-        key_marks=[mark(key) for key in encryption_keys()],
+        key_marks=known_marks(),
     )
     with tarfile.open(fileobj=file, mode="w") as tar:
         text = msgspec.json.format(msgspec.json.encode(manifest))

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import IO
 
 import msgspec
-from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
 
 from a2a_host.backup.errors import BackupError
+from agents.secrets import EncryptionError, encryption_keys
 
 FORMAT = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
@@ -67,13 +67,11 @@ def digest(file: IO[bytes]) -> tuple[str, int]:
     return sum_.hexdigest(), size
 
 
-def encryption_keys() -> list[str]:
-    """The keys of the stored secrets that this host has, the newest first."""
-    if settings.ENCRYPTION_KEYS:
-        return list(settings.ENCRYPTION_KEYS)
+def known_marks() -> list[str]:
+    """Marks of the keys of stored secrets that this host has, the newest first."""
     try:
-        return list(settings.LAYOUT.encryption_key.read_text().split())
-    except OSError:
+        return [mark(key) for key in encryption_keys()]
+    except EncryptionError:
         return []
 
 

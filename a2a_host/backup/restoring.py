@@ -18,7 +18,7 @@ from django.db import connection as django_connection
 from a2a_host.backup.archive import Archive
 from a2a_host.backup.errors import BackupError
 from a2a_host.backup.making import Say, count_rows
-from a2a_host.backup.manifest import check_not_newer, encryption_keys, mark
+from a2a_host.backup.manifest import check_not_newer, known_marks
 from a2a_host.backup.programs import complaint, major, running
 from a2a_host.services.files import write_private
 from tasks_app.database import database_dsn
@@ -98,7 +98,7 @@ def _restore_keys(archive: Archive, say: Say) -> None:
         own = layout.encryption_key.read_text().split() if layout.encryption_key.exists() else []
         both = dict.fromkeys([*own, *kept["encryption.key"].split()])
         write_private(layout.encryption_key, "".join(f"{key}\n" for key in both))
-    if archive.manifest.key_marks and not {mark(key) for key in encryption_keys()} & set(archive.manifest.key_marks):
+    if archive.manifest.key_marks and not set(known_marks()) & set(archive.manifest.key_marks):
         where = "ENCRYPTION_KEYS" if settings.ENCRYPTION_KEYS else layout.encryption_key
         say(f"Bring the old encryption key to {where}: without it, stored credentials of webhooks cannot be read.")
 

@@ -17,10 +17,10 @@ ENDED = [s.number for s in sorted(TERMINAL | {TaskState.UNSPECIFIED})]
 """States of tasks that may be deleted: nothing follows them."""
 _ENDED = ", ".join(map(str, sorted(ENDED)))
 
-# A webhook that is paused or disabled holds nothing back: nothing is going to be delivered.
+# A webhook that is paused or disabled holds nothing back unless a person has asked for something to be sent again.
 FREE = f"""t.push_due_at IS NULL
     AND NOT (t.has_push_configs AND EXISTS (SELECT FROM tasks_app_pushconfig p WHERE p.task_id = t.id
-        AND p.due_at IS NOT NULL AND p.disabled_reason = '' AND p.paused_at IS NULL))
+        AND p.due_at IS NOT NULL AND (p.disabled_reason = '' AND p.paused_at IS NULL OR p.resend <> '{{}}')))
     AND NOT EXISTS (SELECT FROM tasks_app_task child WHERE child.parent_id = t.id AND child.state NOT IN ({_ENDED}))"""
 """Condition of a task `t` that nothing waits for: no webhook, no delegated task. Index: task_parent."""
 
@@ -63,3 +63,8 @@ async def delete_expired(
 async def delete_ended(connection: Connection, ids: Sequence[str]) -> dict[str, bool]:
     """Delete those of `ids` that have ended, whatever waits for them. Returns the same."""
     return dict(await (await connection.execute(_DELETE_ENDED.encode(), {"ids": list(ids)})).fetchall())
+
+
+async def delete_ledger(connection: Connection, ids: Sequence[str]) -> None:
+    """What was noted of requests to webhooks while their tasks were being deleted."""
+    await connection.execute(b"DELETE FROM tasks_app_delivery WHERE task_id = ANY(%s)", [list(ids)])

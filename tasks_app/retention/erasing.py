@@ -24,7 +24,7 @@ from tasks_app.models import AuditEntry, Erasure
 from tasks_app.operations import Call
 from tasks_app.operations.tasks import cancel_task
 from tasks_app.retention.connection import BACKUP, Connection, deleting_connection, held
-from tasks_app.retention.deleting import ENDED, delete_ended
+from tasks_app.retention.deleting import ENDED, delete_ended, delete_ledger
 from tasks_app.retention.scope import Scope
 from tasks_app.retention.traces import delete_keys, delete_receipts, drop_counters, rename_usage
 
@@ -126,6 +126,7 @@ async def _delete_all(host: Host, connection: Connection, erasure: Erasure, scop
             break
         await remove_parts_of(host.store, list(found))
         gone = await delete_ended(connection, list(found))
+        await delete_ledger(connection, list(gone))
         await _count(erasure, len(gone))
         await asyncio.sleep(settings.RETENTION_PAUSE)
         if len(gone) < len(found):  # Somebody is writing to the others.

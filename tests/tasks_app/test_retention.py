@@ -140,6 +140,7 @@ async def test_the_preview_says_what_goes_and_touches_nothing(world: World) -> N
         ("due_at = now() + interval '1 hour'", False),
         ("due_at = now(), paused_at = now()", True),
         ("due_at = now(), disabled_reason = 'gone', disabled_at = now()", True),
+        ("due_at = now(), paused_at = now(), resend = '{1}'", False),
     ],
 )
 async def test_a_webhook_that_is_still_to_be_told_keeps_its_task(world: World, config: str, goes: bool) -> None:
