@@ -35,7 +35,7 @@ _http: Any = URLRouter(
         route(r"(?s)^agents(?:/(?P<slug>[^/]*)(?P<rest>/.*)?)?$", serve_agent),
         route(r"(?s)^a2a(?P<rest>/.*)?$", serve_shared),
         route(r"(?s)^a2a-tasks/(?P<slug>[^/]*)(?P<rest>/.*)?$", serve_task_base),
-        route(r"^files/(?P<id>[^/]+)$", serve_file),
+        route(r"(?s)^files/(?P<id>.+)$", serve_file),
         route(r"^healthz$", serve_health),
         route(r"^live/tasks$", live_tasks),
         route(r"^\.well-known/jwks\.json$", serve_keys),

@@ -14,6 +14,7 @@ from protocol.json_text import DEPTH_MAX, TOO_DEEP, explain, too_deep
 
 # An id comes back in every event of a stream, so a huge one would multiply.
 ID_MAX_BYTES = 4096
+_LARGE = 65536
 
 
 class Envelope(Struct, gc=False):
@@ -64,6 +65,8 @@ def decode_envelope(body: bytes) -> Envelope:
         return _tolerant(body)
     if body.count(b"{") + body.count(b"[") > DEPTH_MAX:  # it may be nested too deeply, in a member that is ignored
         return _tolerant(body)
+    if len(body) > _LARGE:
+        id = id.copy()  # it outlives the request, of which it is a view
     return Envelope(id, plain.method, params)
 
 

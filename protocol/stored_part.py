@@ -62,12 +62,13 @@ class Held(str):
     """Stands in `Part.raw` for content that is not base64 in memory yet, or not any more: on its way to or from a file.
 
     As a text it is empty; `codec.encode` writes the base64. `content` is the bytes themselves or, with `is_base64`,
-    their base64 as it came; `reread` reads the request that it came in again, as it was, which says what is wrong with
-    it.
+    their base64 as it came; `digest` is their SHA-256 in hexadecimal digits, once it is known; `reread` reads the
+    request that it came in again, as it was, which says what is wrong with it.
     """
 
     content: bytes | memoryview
     is_base64: bool
+    digest: str = ""
     reread: Callable[[], object] | None
 
     def __new__(

@@ -119,22 +119,26 @@ def _measure(parts: Sequence[Part]) -> list[_Measured]:
     for index, part in enumerate(parts):
         if _is_big(part):
             kind, source = source_of(part)
-            digest, size = hashlib.sha256(), 0
-            try:
-                for chunk in source.chunks():
-                    digest.update(chunk)
-                    size += len(chunk)
-            except ValueError:
-                raise NotBase64Error(index) from None
-            found.append(_Measured(index, part, new_id(), kind, source, size, digest.hexdigest()))
+            known = part.raw.digest if isinstance(part.raw, Held) else ""
+            found.append(_Measured(index, part, new_id(), kind, source, source.size, known or _digest(index, source)))
     return found
+
+
+def _digest(index: int, source: Source) -> str:
+    digest = hashlib.sha256()
+    try:
+        for chunk in source.chunks():
+            digest.update(chunk)
+    except ValueError:
+        raise NotBase64Error(index) from None
+    return digest.hexdigest()
 
 
 async def _reserve(store: Store, entry: AgentEntry, task_id: str, found: Sequence[_Measured]) -> None:
     """Write the rows, if there is room."""
     at = now()
     rows = [
-        (o.id, entry.id, task_id, storage.name_of(o.id), o.size, o.digest, o.part.media_type, o.part.filename, at)
+        (o.id, entry.id, task_id, storage.name_of(o.id), o.size, o.digest, _type_of(o), o.part.filename, at)
         for o in found
     ]
     try:
@@ -164,6 +168,11 @@ def _check_room(found: Sequence[_Measured], there: int, most: int, whose: str) -
         if there > most:
             text = f"would bring the files of the {whose} to {there} bytes; at most {most} are allowed ({limit})"
             raise LimitExceededError(one.index, text)
+
+
+def _type_of(one: _Measured) -> str:
+    """What the file is, also where the part says nothing of it."""
+    return one.part.media_type or {"text": "text/plain", "data": "application/json", "raw": ""}[one.kind]
 
 
 def _write(found: Sequence[_Measured]) -> None:

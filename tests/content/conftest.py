@@ -17,7 +17,6 @@ from django.conf import settings
 from tests.content.s3 import BUCKET, S3Server, client, s3_server
 from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, Web, wait_until
-from tests.support.peers import JsonRpcPeer
 from tests.support.receiver import Receiver
 
 BIG = 4096
@@ -31,6 +30,7 @@ AGENTS = [
     ("answering", "Answering"),
     ("flooding", "Flooding", "--max-task-bytes", "60000"),
     ("narrow", "Mirror", "--max-task-bytes", "16000"),
+    ("roomy", "Mirror", "--execution", "worker", "--max-request-bytes", "100000000"),
     ("full", "Mirror", "--max-stored-bytes", "40000"),
 ]
 _ROWS = """SELECT p.id, task_id, size, digest, media_type, filename FROM tasks_app_storedpart p
@@ -45,6 +45,7 @@ class Site:
     deployment: Deployment
     web: Web
     remote: S3Server | None
+    environment: dict[str, str]
 
     def names(self) -> set[str]:
         """The ids of all files in the storage."""
@@ -88,11 +89,12 @@ def site(request: pytest.FixtureRequest, postgres: str, broker: str, receiver: R
         registered = pool.submit(deployment.run, *(("agent", "register", *words(agent)) for agent in AGENTS))
         server = remote.result() if remote else None
         environment = {"STORED_PART_BYTES": str(BIG), "OUTBOUND_ALLOW": f"127.0.0.1:{receiver.port}"}
-        web = deployment.start_web(**environment, **(server.environment if server else {}))
+        environment |= server.environment if server else {}
+        web = deployment.start_web(**environment)
         registered.result()
         card = f"{web.agent_url('full')}/.well-known/agent-card.json"
         wait_until(lambda: httpx.get(card, trust_env=False).status_code == 200, "the agents")
-        yield Site(deployment, web, server)
+        yield Site(deployment, web, server, environment)
 
 
 def words(agent: tuple[str, ...]) -> tuple[str, ...]:
@@ -132,6 +134,5 @@ def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def agent(caller: Caller, slug: str) -> JsonRpcPeer:
-    """An agent over JSON-RPC."""
-    return caller.jsonrpc(slug)
+on_disk = pytest.mark.parametrize("site", ["disk"], indirect=True)
+"""For what is the same wherever the files are."""
