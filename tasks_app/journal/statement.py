@@ -64,7 +64,8 @@ change AS (
         retries = CASE WHEN i.request IS NULL THEN t.retries ELSE 0 END, request = coalesce(i.request, t.request),
         deadline_at = coalesce(i.deadline_at, t.deadline_at),
         has_push_configs = {configured}, has_stored_parts = {stored},
-        push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN now() ELSE t.push_due_at END,
+        push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN coalesce(t.push_due_at, now())
+            ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
     FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt{room}
     RETURNING t.id, t.has_push_configs

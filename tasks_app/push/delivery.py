@@ -30,6 +30,7 @@ AT_ONCE, FAILING_AT_ONCE = 2000, 300
 _LOOK_SECONDS = 1.0  # what was rung for is there at once; this is for retries and lost bells
 _UNHEARD = timedelta(seconds=2)  # after which nobody is going to come for the events of a task
 _NO_PLACE = timedelta(seconds=5)
+_TAKEN_AT_ONCE = 256  # tasks
 _BUSY_SECONDS, _BUSY_TRIES = 0.02, 5  # while somebody else writes a task's row
 
 
@@ -60,6 +61,8 @@ class Delivery:
         self._poster = Poster(rules, signer, clock)
         self._running: dict[asyncio.Task[None], Claim] = {}
         self._placeless: list[Claim] = []
+        self._rung: dict[str, int] = {}
+        self._taking: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -67,18 +70,9 @@ class Delivery:
         self._looking = asyncio.create_task(self._look(), name="look for webhooks")
 
     async def deliver(self, task_ids: Sequence[str]) -> None:
-        """Begin to deliver what waits for the configs of some tasks, unless somebody does already."""
-        for _ in range(_BUSY_TRIES):
-            room = self._room()
-            if not task_ids or not room.healthy:
-                return
-            claims, task_ids = await self._queue.take(task_ids, room)
-            for claim in claims:
-                running = asyncio.create_task(self._run(claim), name=f"push {claim.name}")
-                self._running[running] = claim
-                running.add_done_callback(self._running.pop)
-            if task_ids:
-                await asyncio.sleep(_BUSY_SECONDS)
+        """Begin to deliver what waits for the configs of some tasks, unless somebody does already. What is asked for
+        while a statement is under way goes into the next one. Raises UnavailableError; then the sweep finds them."""
+        await asyncio.shield(self._ring(dict.fromkeys(task_ids, _BUSY_TRIES)))
 
     async def sweep(self) -> None:
         """Deliver what nobody rang for, what is to be tried again, and what a dead process left."""
@@ -90,6 +84,8 @@ class Delivery:
         """Break off what runs, for the next process to take up, and close the connections."""
         if self._looking is not None:
             self._looking.cancel()
+        if self._taking is not None:
+            await asyncio.gather(self._taking, return_exceptions=True)
         held = dict(self._running)
         for running in held:
             running.cancel()
@@ -98,6 +94,32 @@ class Delivery:
             await self._outcomes.stop()
             await self._queue.release([*held.values(), *self._placeless])
         await self._poster.aclose()
+
+    def _ring(self, tries: dict[str, int]) -> asyncio.Task[None]:
+        self._rung.update(tries)
+        if self._taking is None or self._taking.done():
+            self._taking = asyncio.create_task(self._take(), name="claim webhooks")
+        return self._taking
+
+    async def _take(self) -> None:
+        try:
+            while self._rung and (room := self._room()).healthy:
+                tries = dict(list(self._rung.items())[:_TAKEN_AT_ONCE])
+                for task_id in tries:
+                    del self._rung[task_id]
+                claims, busy = await self._queue.take(list(tries), room)
+                for claim in claims:
+                    self._start(claim)
+                again = {task_id: tries[task_id] - 1 for task_id in busy if tries[task_id] > 1}
+                if again:
+                    asyncio.get_running_loop().call_later(_BUSY_SECONDS, self._ring, again)
+        finally:
+            self._rung.clear()  # of those that are left, the sweep finds some when there is room
+
+    def _start(self, claim: Claim) -> None:
+        running = asyncio.create_task(self._run(claim), name=f"push {claim.name}")
+        self._running[running] = claim
+        running.add_done_callback(self._running.pop)
 
     def _room(self) -> Room:
         failing = sum(claim.attempts > 0 for claim in self._running.values())

@@ -22,6 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from agents.outbound import client as outbound
 from agents.outbound.client import OutboundClient
+from agents.outbound.connection import REPLY_BYTES
 from agents.outbound.listed import read_list
 from agents.outbound.rules import ForbiddenUrlError, OutboundError, OutboundRules
 from tests.support.receiver import Receiver, Reply
@@ -153,9 +154,9 @@ def answer_twice(server: socket.socket, context: ssl.SSLContext) -> None:
 
 
 async def test_a_reply_is_read_up_to_its_limit(client: OutboundClient, receiver: Receiver) -> None:
-    receiver.answers["/long"] = lambda _: Reply(200, body=b"x" * (outbound.REPLY_BYTES + 1000))
+    receiver.answers["/long"] = lambda _: Reply(200, body=b"x" * (REPLY_BYTES + 1000))
     reply = await client.request("POST", receiver.url("/long"), [], b"{}")
-    assert reply.body == b"x" * outbound.REPLY_BYTES
+    assert reply.body == b"x" * REPLY_BYTES
 
 
 async def test_who_does_not_answer_is_given_up(client: OutboundClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,3 +183,92 @@ async def test_who_is_not_there_or_talks_nonsense_is_an_error(client: OutboundCl
         thread.join()
     with pytest.raises(OutboundError, match=r"^the connection failed$"):
         await client.request("POST", f"http://127.0.0.1:{port}/", [], b"{}")
+
+
+class Counting:
+    """A server that answers on each connection as often as it is told, then closes it."""
+
+    def __init__(self, answers: int) -> None:
+        self.connections = 0
+        self.requests = 0
+        self._answers = answers
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        for _ in range(self._answers):
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b"content-length: 2" in head.lower():
+                await reader.readexactly(2)
+            self.requests += 1
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+
+async def test_a_connection_is_used_again(client: OutboundClient) -> None:
+    counting = Counting(answers=3)
+    async with await asyncio.start_server(counting.serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for _ in range(3):
+            assert (await client.request("POST", url, [], b"{}")).body == b"ok"
+        assert (counting.connections, counting.requests) == (1, 3)
+
+
+async def test_a_kept_connection_that_the_other_side_closed_is_no_failure(client: OutboundClient) -> None:
+    """Whether the host has noticed by then or not."""
+    counting = Counting(answers=1)
+    async with await asyncio.start_server(counting.serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for _ in range(5):
+            assert (await client.request("POST", url, [], b"{}")).status == 200
+        assert (counting.connections, counting.requests) == (5, 5)
+
+
+async def test_a_request_is_not_repeated_once_something_came_back(client: OutboundClient) -> None:
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 200 OK\r\nConte"):
+            await reader.readuntil(b"\r\n\r\n")
+            requests += 1
+            writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        assert (await client.request("GET", url)).status == 200
+        with pytest.raises(OutboundError, match=r"^the connection broke before a valid reply$"):
+            await client.request("GET", url)
+        assert requests == 2
+
+
+async def test_an_endless_reply_costs_a_little_memory_and_its_connection(client: OutboundClient) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                writer.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        reply = await client.request("POST", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", [], b"{}")
+        assert reply.body == b"x" * REPLY_BYTES
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000, b"\x00" * 100, b"HTTP/1.1 99999 No\r\n\r\n"]
+)
+async def test_a_reply_that_is_none_is_an_error(client: OutboundClient, head: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head)
+        with suppress(OSError):
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        with pytest.raises(OutboundError, match=r"^the connection broke before a valid reply$"):
+            await client.request("POST", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", [], b"{}")
