@@ -7,6 +7,8 @@ from typing import Any
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from protocol.errors import UnavailableError
+
 MESSAGE_LIMIT = "a2a_host.message_limit"
 """Extension in the scope: a function that sets the largest message that is read, in bytes."""
 STOP = "a2a_host.stop"
@@ -54,8 +56,25 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self.handshake_complete and not self.close_sent and not self.disconnected:
             message: Any = {"type": STOP}
             self.queue.put_nowait(message)
-        else:
+        elif self.handshake_complete or self.initial_response or self.close_sent:
             super().shutdown()
+        else:
+            self._refuse_for_now()
+            self.transport.close()
+
+    def _refuse_for_now(self) -> None:
+        """There is no connection yet, and nothing was done: a 500 would say that something went wrong."""
+        from a2a_host.bindings.errors import error_headers, jsonrpc_error  # Django is set up by now.
+        from a2a_host.bindings.http import JSON
+        from a2a_host.bindings.jsonrpc import NO_ID
+
+        error = UnavailableError(retry_after=1)
+        response = self.conn.reject(503, jsonrpc_error(error, NO_ID).decode())
+        del response.headers["Content-Type"]
+        for name, value in [(b"Content-Type", JSON), *error_headers(error)]:
+            response.headers[name.decode()] = value.decode()
+        self.conn.send_response(response)
+        self.transport.write(b"".join(self.conn.data_to_send()))
 
     def keepalive_timeout(self) -> None:
         """No answer to a ping: what the client did not read is thrown away."""
