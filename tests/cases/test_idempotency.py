@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 
 from tests.cases.racing import at_once
-from tests.cases.reading import CHUNKS, assemble, state, terminal_events, texts
+from tests.cases.reading import CHUNKS, assemble, state, states, terminal_events, texts
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web, wait_until
-from tests.support.peers import Peer, message
+from tests.support.events import Event
+from tests.support.peers import JsonRpcPeer, Peer, message
+from tests.support.refusals import Refused
+from tests.websocket.line import open_line
 
 
 def params(content: str = "hi", configuration: Any = None, **members: Any) -> dict[str, Any]:
@@ -197,6 +201,86 @@ def test_identical_sends_at_once_are_one_task(
         assert [found["id"] for found in peer.list()["tasks"]] == [task]
     assert terminal_events(deployment, task) == 1
     assert texts(peers[0].get(task)["artifacts"]) == [["hi"]]
+
+
+@pytest.mark.case("I01")
+@pytest.mark.case("I04")
+@pytest.mark.spec("3.3.1")
+@pytest.mark.parametrize("slug", ["steps", "steps-worker"])
+def test_one_message_through_every_binding_and_process_is_one_task(
+    alice: Caller, deployment: Deployment, web: Web, second_web: Web, grpc_server: object, slug: str, worker: object
+) -> None:
+    """Sends wait, streams attach: JSON-RPC, HTTP+JSON, WebSocket and 0.3 at two web processes, and gRPC."""
+    text = "steps 8 60"
+    given = params(text)
+    older = {"message": {"messageId": given["message"]["messageId"], "role": "user", "kind": "message"}}
+    older["message"]["parts"] = [{"kind": "text", "text": text}]
+    peers = [*both(alice, slug, [web, second_web]), alice.grpc(slug)]
+    callers = [alice, alice.before(second_web)]
+    outcomes = at_once(
+        [
+            *(partial(settled, peer, given) for peer in peers),
+            *(partial(streamed, peer, given) for peer in peers),
+            *(partial(over_websocket, caller, slug, method, given) for caller in callers for method in METHODS),
+            *(partial(streamed_in_0_3, caller, slug, older) for caller in callers),
+        ]
+    )
+    assert {outcome[1:] for outcome in outcomes} == {("COMPLETED", tuple(CHUNKS[:8]))}  # type: ignore[index]
+    (task,) = {outcome[0] for outcome in outcomes}  # type: ignore[index]
+    assert [found["id"] for found in peers[0].list()["tasks"]] == [task]
+    assert terminal_events(deployment, task) == 1
+    other = {"message": given["message"] | {"parts": [{"text": "steps 9 60"}]}}
+    with alice.nothing_stored():
+        for peer in peers:
+            for refused in (peer.send, peer.stream):
+                with alice.refused("INVALID_PARAMS", "message.messageId"):
+                    refused(other)
+        for method in METHODS:
+            with pytest.raises(Refused) as refusal:
+                over_websocket(alice, slug, method, other)
+            assert (refusal.value.reason, refusal.value.fields) == ("INVALID_PARAMS", ["message.messageId"])
+
+
+METHODS = ("SendMessage", "SendStreamingMessage")
+Outcome = tuple[str, str, tuple[str, ...]]
+
+
+def settled(peer: Peer, given: dict[str, Any]) -> Outcome:
+    """(id, state, texts) of the task that answers a send."""
+    task = peer.send(given)["task"]
+    return task["id"], state(task), tuple(texts(task["artifacts"])[0])
+
+
+def streamed(peer: Peer, given: dict[str, Any]) -> Outcome:
+    """(id, last state, texts put together) of a stream."""
+    with peer.stream(given) as stream:
+        events = stream.rest()
+    return events[0].response["task"]["id"], states(events)[-1], tuple(assemble(events))
+
+
+def over_websocket(caller: Caller, slug: str, method: str, given: dict[str, Any]) -> Outcome:
+    """The same over a connection of its own. Raises Refused."""
+
+    async def ask() -> list[dict[str, Any]]:
+        async with open_line(caller, slug) as line:
+            await line.ask(1, method, given)
+            return [await line.result(1)] if method == "SendMessage" else await line.rest(1)
+
+    events = [Event(number, response, b"") for number, response in enumerate(asyncio.run(ask()))]
+    return events[0].response["task"]["id"], states(events)[-1], tuple(assemble(events))
+
+
+def streamed_in_0_3(caller: Caller, slug: str, given: dict[str, Any]) -> Outcome:
+    """The same with `message/stream` of 0.3."""
+    peer = JsonRpcPeer(caller.client, caller.web.port, slug, caller.headers | {"a2a-version": "0.3"})
+    with peer.open("message/stream", given) as stream:
+        results = [event.response for event in stream.rest()]
+    first = results[0]
+    found = [part["text"] for artifact in first.get("artifacts", []) for part in artifact["parts"]]
+    for result in results[1:]:
+        found += [part["text"] for part in result.get("artifact", {"parts": []})["parts"]]
+    statuses = [result["status"]["state"] for result in results if "status" in result]
+    return first["id"], statuses[-1].upper(), tuple(found)
 
 
 @pytest.mark.case("I04")
