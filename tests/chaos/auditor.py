@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from tests.chaos.books import MESSAGE, TERMINAL, WAITING, Arrival, Arrivals, Books, Counter, Item, Leg, Stored, Stream
 from tests.chaos.views import View, views
 
+CANCEL_SECONDS = 1.0
+"""Within which a cancel reaches the code, on a host that has nothing else to do."""
+
 
 @dataclass(slots=True)
 class Check:
@@ -213,6 +216,11 @@ def _of(counts: Counter, key: tuple[str, str, str]) -> int:
     return counts.get(key, 0)
 
 
+def _slow_cancels(evidence: Evidence) -> Iterator[str | None]:
+    for task_id, seconds in evidence.books.cancels:
+        yield f"the cancel of task {task_id} took {seconds:.1f} s" if seconds >= CANCEL_SECONDS else None
+
+
 def _unexpected(evidence: Evidence) -> Iterator[str | None]:
     yield from evidence.books.unexpected
 
@@ -233,5 +241,6 @@ CHECKS: dict[str, Finder] = {
     "webhooks that still wait": _waiting_webhooks,
     "artifacts with doubled or missing chunks": _artifacts,
     "counters that are not exact": _counters,
+    "cancels that took a second": _slow_cancels,
     "replies that nobody expects": _unexpected,
 }

@@ -72,13 +72,15 @@ class Ack:
 
 @dataclass(slots=True)
 class Books:
-    """What clients were told. `ends` are (task id, state), `reads` tasks as a client read them when all was quiet."""
+    """What clients were told. `ends` are (task id, state), `reads` tasks as a client read them when all was quiet, and
+    `cancels` (task id, seconds) how long a cancel took then."""
 
     acks: list[Ack] = field(default_factory=list)
     ends: list[tuple[str, str]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     hooks: dict[str, str] = field(default_factory=dict)  # path of a webhook -> messageId of the send that asked for it
     reads: list[tuple[str, Item]] = field(default_factory=list)
+    cancels: list[tuple[str, float]] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
 
 

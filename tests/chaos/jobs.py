@@ -21,6 +21,7 @@ class Letter:
 
     def __init__(self, agent: str, text: str, makes: tuple[str, ...] | None, task_id: str | None = None) -> None:
         self.agent = agent
+        self.text = text
         self.makes = makes
         message: dict[str, Any] = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": text}]}
         if task_id is not None:
@@ -121,13 +122,27 @@ async def cancel(person: Person, agent: str, task_id: str) -> None:
         person.books.unexpected.append(f"cancel of {task_id} was answered with {state}")
 
 
+async def relaying(person: Person) -> None:
+    """An agent has another one do the work; now and then it is cancelled, and with it the other."""
+    if person.dice.random() < 0.5:
+        other = stepping(person, longest=4)
+        await send(person, Letter("relay", f"relay {other.agent} {other.text}", other.makes))
+        return
+    letter = Letter("relay", f"relay {person.dice.choice(HOLDING)} hold", None).configured(returnImmediately=True)
+    task = await send(person, letter)
+    await asyncio.sleep(person.dice.choice((0.0, 0.1, 0.5)))
+    await cancel(person, letter.agent, task["id"])
+
+
 async def following_up(person: Person) -> None:
-    """A question is answered, now and then in a stream; some are left open."""
-    task = await send(person, Letter("ask", "book a table", None))
+    """A question is answered, now and then in a stream, to a run that has returned or to one that waits in its process;
+    some are left open."""
+    agent = person.dice.choice(("ask", "wait"))
+    task = await send(person, Letter(agent, "book a table", None))
     state = note_end(person, task)
     if state != "INPUT_REQUIRED" or person.dice.random() < 0.2:
         return
-    answer = Letter("ask", "at eight", ("at eight",), task["id"])
+    answer = Letter(agent, "at eight", ("at eight",), task["id"])
     if person.dice.random() < 0.3:
         await read_stream(person, answer)
     else:
@@ -227,6 +242,6 @@ async def _read_end(person: Person, agent: str, stream: Stream) -> None:
 
 
 JOBS: tuple[Job, ...] = (
-    *(blocking, echo, direct, immediate, cancelling, racing, following_up, hooked, hooked, doubled),
+    *(blocking, echo, direct, immediate, cancelling, racing, relaying, following_up, hooked, hooked, doubled),
     *(streaming, streaming, streaming),
 )

@@ -6,13 +6,14 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from tests.chaos.auditor import Audit, audit
 from tests.chaos.books import TERMINAL, Books, Stored, item_of
 from tests.chaos.faults import Fault
-from tests.chaos.jobs import JOBS, Letter, note, racing
-from tests.chaos.load import BINDINGS, Load, Person, World, do, run_all
+from tests.chaos.jobs import HOLDING, JOBS, Letter, note, note_end, racing, send
+from tests.chaos.load import BINDINGS, PATIENCE, Load, Person, World, do, run_all
 from tests.chaos.reading import read_arrivals, read_stored
 from tests.chaos.site import OWNER, Site
 from tests.support.deployment import wait_until
@@ -30,6 +31,7 @@ class Plan:
     faults: Sequence[Fault]
     races: int = 100
     duplicates: int = 1000
+    cancels: int = 20
     clients: int = 12
     calm: int = 40
     reads: int = 200
@@ -47,6 +49,7 @@ class Result:
 def run(site: Site, plan: Plan, say: Callable[[str], None]) -> Result:
     """The whole of it; `say` is told of each round."""
     books = Books()
+    run_all(site.world, lambda world: _cancel_in_peace(world, books, plan))
     started = time.monotonic()
     run_all(site.world, lambda world: _race(world, books, plan))
     seconds = time.monotonic() - started
@@ -78,6 +81,22 @@ def _wait_for_jobs(load: Load, number: int) -> None:
         return load.done >= wanted
 
     wait_until(enough, f"{number} more jobs of the load", 90.0)
+
+
+async def _cancel_in_peace(world: World, books: Books, plan: Plan) -> None:
+    """How long cancels take that have to reach running code, wherever it is."""
+    for number in range(plan.cancels):
+        agent = HOLDING[number % len(HOLDING)]
+        client = world.client(agent, BINDINGS[number % len(BINDINGS)], number // len(BINDINGS))
+        person = Person(world, books, f"{plan.seed}-cancel-{number}")
+        task = await send(person, Letter(agent, "hold", None).configured(returnImmediately=True))
+        async with asyncio.timeout(PATIENCE), aclosing(client.subscribe(task["id"], None)) as events:
+            async for heard, _ in events:
+                if heard.item.state == "WORKING":
+                    break
+        started = time.monotonic()
+        note_end(person, await client.cancel(task["id"]))
+        books.cancels.append((task["id"], time.monotonic() - started))
 
 
 async def _race(world: World, books: Books, plan: Plan) -> None:

@@ -59,6 +59,7 @@ class World:
             streams=[self.stream, Stream("done", [joined], ended=True), Stream("asked", [Leg("rest")], ended=True)],
             hooks={"/m1": "m1"},
             reads=[("done", AT_END)],
+            cancels=[("done", 0.9)],
         )
         self.books.acks += [Ack("ask", "m2", "asked"), Ack("direct", "m3", "")]
         self.arrivals: Arrivals = {"/m1": [Arrival(item, True) for item in LOG]}
@@ -242,6 +243,10 @@ def count_what_is_gone(world: World) -> None:
     world.stored.counters["steps", "you", "FAILED"] = 1
 
 
+def cancel_slowly(world: World) -> None:
+    world.books.cancels.append(("done", 1.0))
+
+
 def refuse_for_no_reason(world: World) -> None:
     world.books.unexpected.append("send: INTERNAL")
 
@@ -284,6 +289,7 @@ DOCTORED: dict[Callable[[World], None], set[str]] = {
     break_a_failed_artifact: {"artifacts with doubled or missing chunks"},
     count_one_too_many: {"counters that are not exact"},
     count_what_is_gone: {"counters that are not exact"},
+    cancel_slowly: {"cancels that took a second"},
     refuse_for_no_reason: {"replies that nobody expects"},
 }
 

