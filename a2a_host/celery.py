@@ -12,8 +12,9 @@ from typing import Any
 from celery import Celery
 from celery.beat import EmbeddedService
 from celery.bootsteps import RUN  # type: ignore[attr-defined]
-from celery.signals import beat_embedded_init, worker_ready
+from celery.signals import beat_embedded_init, worker_init, worker_ready
 
+from a2a_host.open_files import raise_limit
 from a2a_host.services.launch import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_host.settings")
@@ -26,6 +27,12 @@ app = Celery("a2a_host")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.set_default()  # for threads other than the one that imports this
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+def _open_many_files(**_: Any) -> None:
+    """Webhooks that hang hold a connection each."""
+    raise_limit()
 
 
 @beat_embedded_init.connect

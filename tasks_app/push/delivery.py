@@ -154,6 +154,9 @@ class Delivery:
 
     async def _serve(self, claim: Claim) -> None:
         """Post until the receiver has everything, refuses something, or somebody else delivers."""
+        if not claim.resend and claim.cursor >= claim.wanted:
+            await self._queue.release([claim])  # What it was due for is done, or must not be sent any more.
+            return
         left: Next | None = Next(claim.wanted, claim.resend)
         cursor, attempts = claim.cursor, claim.attempts
         found: list[Notification] = []

@@ -103,7 +103,9 @@ _STORE = f"""WITH outcome AS (
                 WHERE d.task_id = o.task_id AND d.config_id = o.config_id ORDER BY d.id DESC LIMIT 1)
     )
     SELECT task_id, config_id, claim, wanted, resend FROM moved"""
-_RELEASE = f"""UPDATE tasks_app_pushconfig p SET lease_until = NULL, due_at = greatest(p.due_at, {_NOW} + %(wait)s)
+_RELEASE = f"""UPDATE tasks_app_pushconfig p SET lease_until = NULL, due_at = CASE WHEN p.resend <> '{{}}'
+        OR (p.disabled_reason = '' AND p.paused_at IS NULL AND p.cursor < p.last_seq)
+        THEN greatest(p.due_at, {_NOW} + %(wait)s) END
     FROM (SELECT p.task_id, p.config_id FROM unnest(%(task_id)s::text[], %(config_id)s::text[], %(claim)s::int[])
             AS c(task_id, config_id, claim)
         JOIN tasks_app_pushconfig p ON p.task_id = c.task_id AND p.config_id = c.config_id AND p.claim = c.claim
@@ -211,7 +213,7 @@ class PushQueue:
         return [found.get((o.claim.task_id, o.claim.config_id, o.claim.number)) for o in outcomes]
 
     async def release(self, claims: Iterable[Claim], wait: timedelta = timedelta()) -> None:
-        """Let somebody else deliver, at once or after a while."""
+        """Let somebody else deliver what is left, if anything is, at once or after a while."""
         held = list(claims)
         if held:
             columns = {"task_id": [c.task_id for c in held], "config_id": [c.config_id for c in held]}

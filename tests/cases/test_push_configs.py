@@ -217,6 +217,7 @@ def test_no_send_goes_around_the_check(alice: Caller, binding: str, url: str) ->
         ({"authentication": {"scheme": "Bear er", "credentials": "x"}}, "authentication.scheme"),
         ({"authentication": {"scheme": "Bearer", "credentials": "x\ny"}}, "authentication.credentials"),
         ({"authentication": {"scheme": ""}}, "authentication.scheme"),
+        ({"authentication": {"scheme": "HMAC-SHA256"}}, "authentication.credentials"),
         ({"id": "a" * 256}, "id"),
     ],
 )
