@@ -28,6 +28,8 @@ _COUNT = f"""SELECT count(*), count(*) FILTER (WHERE free), min(status_at), coal
 _ROW_BYTES = """SELECT sum(pg_total_relation_size(oid)) / greatest(sum(reltuples), 1)
     FROM pg_class WHERE oid IN ('tasks_app_task'::regclass, 'tasks_app_message'::regclass, 'tasks_app_event'::regclass)
     AND reltuples > 0"""
+_ROW_BYTES_UNKNOWN = 500
+"""While the database has no statistics yet."""
 _PATIENCE = "2s"
 
 
@@ -52,7 +54,7 @@ def preview(slug: str | None = None, most: int | None = None) -> Iterator[Expire
         cursor.execute(RULES, {"slug": slug})
         rules = read_rules(cursor.fetchall())
         cursor.execute(_ROW_BYTES)
-        row_bytes = float(cursor.fetchone()[0] or 0)
+        row_bytes = float(cursor.fetchone()[0] or _ROW_BYTES_UNKNOWN)
     for rule in rules:
         yield _expired(rule, most, row_bytes)
 

@@ -30,6 +30,7 @@ AGENTS = [
     ("private", "--simulator", "echo", "--no-shared-history"),
     ("hidden", "--simulator", "echo", "--no-enabled"),
     ("worker-echo", "--simulator", "echo", "--execution", "worker"),
+    ("brief", "--simulator", "echo", "--keep-completed", "1"),
     ("only-1-0", "--simulator", "echo", "--versions", "1.0"),
     ("only-0-3", "--simulator", "echo", "--versions", "0.3"),
     *(
@@ -93,7 +94,7 @@ def lonely_web(deployment: Deployment) -> Web:
 @pytest.fixture(scope="session")
 def worker(deployment: Deployment, outbound: dict[str, str]) -> Process:
     """The Celery worker, for tests of agents that run in one and of webhooks."""
-    return deployment.start_worker(**outbound)
+    return deployment.start_worker(RETENTION_SECONDS="1", **outbound)
 
 
 @pytest.fixture(scope="session")
