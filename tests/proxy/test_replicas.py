@@ -13,7 +13,7 @@ from tests.proxy.conftest import Site
 from tests.support.deployment import HOST, wait_until
 from tests.support.events import Event
 from tests.support.nginx import Nginx, free_ports
-from tests.support.peers import JsonRpcPeer, Peer, message
+from tests.support.peers import JsonRpcPeer, Peer, RestPeer, message
 
 pytestmark = pytest.mark.timeout(400)  # Six processes start here.
 BINDINGS = ["jsonrpc", "rest", "grpc"]
@@ -71,6 +71,35 @@ def test_a_stream_goes_on_at_the_other_process(site: Site, slug: str, binding: s
     with other.stream(given) as late:  # the task has ended
         assert late.rest()[1:] == rest
     assert texts(site.at(slug, binding).get(task)["artifacts"]) == [CHUNKS[:15]]
+
+
+@pytest.mark.spec("3.1.6")
+@pytest.mark.parametrize("slug", ["steps", "steps-worker"])
+def test_a_stream_of_0_3_goes_on_at_the_other_process(site: Site, slug: str) -> None:
+    """`tasks/resubscribe` and its path, also of a task that has ended."""
+    with site.replica(0, slug).say_streaming("steps 12 50") as stream:
+        heard = [stream.next() for _ in range(4)]
+    task = heard[0].response["task"]["id"]
+    headers = {"a2a_version": "0.3", "last_event_id": str(heard[-1].id)}
+    rpc, rest = JsonRpcPeer(*at_replica(site, slug)), RestPeer(*at_replica(site, slug))
+
+    def resubscribed() -> list[list[Event]]:
+        with (
+            rpc.with_headers(**headers).open("tasks/resubscribe", {"id": task}) as first,
+            rest.with_headers(**headers).open("POST", f"/v1/tasks/{task}:subscribe") as second,
+        ):
+            return [first.rest(), second.rest()]
+
+    for events in (*resubscribed(), *resubscribed()):
+        assert [event.id for event in events] == list(range(heard[-1].id, heard[-1].id + len(events)))
+        assert events[0].data.count(b"chunk ") == len(assemble(heard))
+        assert sum(event.data.count(b"chunk ") for event in events) == 12
+        assert b"completed" in events[-1].data.lower()
+
+
+def at_replica(site: Site, slug: str) -> tuple[httpx.Client, int, str, dict[str, str]]:
+    """An agent at the second web process."""
+    return site.client, site.webs[1].port, slug, site.headers
 
 
 @pytest.mark.spec("3.5.2")
