@@ -26,6 +26,7 @@ from benchmarks.replies import (
     check_stored,
     check_stream,
     events_of,
+    require,
 )
 from benchmarks.wire import JSON, Endpoint
 
@@ -103,10 +104,23 @@ class JsonRpc:
         body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         return self._endpoint.request("POST", body=body.encode(), accept=accept), number
 
-    def send(self, seen: Callable[[Known], None] | None = None) -> Call:
+    def send(self, seen: Callable[[Known], None] | None = None, webhook: str = "") -> Call:
         text = _new_text()
-        raw, number = self.request("SendMessage", {"message": _message(text)})
+        params: dict[str, Any] = {"message": _message(text)}
+        if webhook:
+            params["configuration"] = {"taskPushNotificationConfig": {"url": webhook}}
+        raw, number = self.request("SendMessage", params)
         return Call(raw, _echo_check(lambda body: self._sent.read(body, number), text, seen))
+
+    def start(self, text: str, webhook: str) -> Call:
+        """SendMessage that does not wait for the end of its task, of which a webhook is told."""
+        configuration = {"returnImmediately": True, "taskPushNotificationConfig": {"url": webhook}}
+        raw, number = self.request("SendMessage", {"message": _message(text), "configuration": configuration})
+
+        def check(body: bytes) -> None:
+            require(bool(self._sent.read(body, number).task.id), "a task without an id")
+
+        return Call(raw, check)
 
     def stream(self) -> Call:
         text = _new_text()
@@ -122,9 +136,9 @@ class JsonRpc:
         raw, number = self.request("ListTasks", {"pageSize": PAGE})
         return Call(raw, lambda body: check_page(self._page.read(body, number), total))
 
-    def hold(self, seconds: int) -> tuple[bytes, int]:
-        """SendStreamingMessage that keeps its task WORKING, as bytes, and its id."""
-        return self.request("SendStreamingMessage", {"message": _message(f"hold {seconds}")}, EVENT_STREAM)
+    def begin(self, text: str) -> tuple[bytes, int]:
+        """SendStreamingMessage of a text as bytes, and its id."""
+        return self.request("SendStreamingMessage", {"message": _message(text)}, EVENT_STREAM)
 
     def subscribe(self, task_id: str) -> tuple[bytes, int]:
         """SubscribeToTask as bytes, and its id."""

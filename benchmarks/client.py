@@ -70,6 +70,10 @@ class Load:
             return True
         return time.perf_counter() >= self._until or len(self.measure.errors) >= MAX_ERRORS
 
+    def end(self) -> None:
+        """Send no further call."""
+        self._until = 0.0
+
     def next_call(self) -> Call:
         """Build the next call and count it."""
         self._started += 1

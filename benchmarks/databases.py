@@ -22,7 +22,19 @@ FEW_ROWS = 1_000
 CONTENTS = 50_000  # the newest tasks of the host that have their message and events too; a list reads none of them
 MANY_AGENT = "bench-many"  # owns ROWS tasks
 FEW_AGENT = "bench-few"  # owns FEW_ROWS tasks
+OLD_AGENT = "bench-old"  # owns OLD_ROWS tasks, of which more than 100,000 are over a day old
+OLD_ROWS = 103_000
 WORKER_AGENT = "bench-worker"
+MARATHON_AGENT = "bench-marathon"
+EXECUTORS = HERE / "executors"
+_AGENTS = (
+    (MANY_AGENT, "--simulator", "echo"),
+    (FEW_AGENT, "--simulator", "echo"),
+    (OLD_AGENT, "--simulator", "echo"),
+    (WORKER_AGENT, "--simulator", "echo", "--execution", "worker"),
+    (MARATHON_AGENT, "--executor", "marathon.Marathon", "--execution", "worker"),
+)
+_SEEDED = ((MANY_AGENT, ROWS, CONTENTS), (FEW_AGENT, FEW_ROWS, FEW_ROWS), (OLD_AGENT, OLD_ROWS, OLD_ROWS))
 HOST_DATABASE = "bench_host"
 REFERENCE_DATABASE = "bench_reference"  # empty: the reference's best case
 REFERENCE_MANY_DATABASE = "bench_reference_many"  # with ROWS tasks
@@ -81,33 +93,30 @@ class Databases:
     def prepare_host(self) -> None:
         """The host's database, with the agents that only the benchmark needs and their tasks."""
         migrations = sorted(ROOT.glob("*/migrations/*.py"))
-        state = "".join(path.read_text() for path in (*migrations, *sorted(HERE.glob("seed_host*.sql")))) + str(ROWS)
+        state = "".join(path.read_text() for path in (*migrations, *sorted(HERE.glob("seed_host*.sql"))))
+        state += repr((_AGENTS, _SEEDED))
         self._prepare(HOST_DATABASE, state, self._fill_host)
 
     def _fill_host(self, name: str) -> None:
         self._say(f"Seeding {ROWS:,} tasks of the host (once)")
         self._manage(name, "migrate", "--verbosity", "0")
-        for slug in (MANY_AGENT, FEW_AGENT):
-            self._manage(name, "agent", "register", slug, "--simulator", "echo", "--open")
-        self._manage(
-            *(name, "agent", "register", WORKER_AGENT, "--simulator", "echo", "--execution", "worker", "--open")
-        )
-        with self.connect(name) as connection:
-            tables = ("tasks_app_task", "tasks_app_message", "tasks_app_event")
-            with bare(connection, tables):
-                for slug, rows in ((MANY_AGENT, ROWS), (FEW_AGENT, FEW_ROWS)):
-                    connection.execute(_statement("seed_host.sql"), {"rows": rows, "slug": slug})
-                    connection.execute(_statement("seed_host_contents.sql"), {"rows": CONTENTS, "slug": slug})
+        for agent in _AGENTS:
+            self._manage(name, "agent", "register", *agent, "--open")
+        tables = ("tasks_app_task", "tasks_app_message", "tasks_app_event", "tasks_app_receipt")
+        with self.connect(name) as connection, bare(connection, tables):
+            for slug, rows, contents in _SEEDED:
+                connection.execute(_statement("seed_host.sql"), {"rows": rows, "slug": slug})
+                connection.execute(_statement("seed_host_contents.sql"), {"rows": contents, "slug": slug})
 
     def _manage(self, database: str, *arguments: str) -> None:
         """Run one management command of the host on `database`."""
-        subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=os.environ | {"DATABASE_URL": self.url(database)},
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        command, environment = self.command(database, *arguments)
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    def command(self, database: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+        """A management command of the host on `database`, to be run in ROOT, and its environment."""
+        ours = {"DATABASE_URL": self.url(database), "AGENTS_DIR": str(EXECUTORS)}
+        return [sys.executable, "manage.py", *arguments], os.environ | ours
 
     def prepare_reference(self, make_table: Callable[[str], None]) -> None:
         """The reference's two databases; `make_table(url)` has the SDK make its own table."""

@@ -100,3 +100,16 @@ def measure_grpc(endpoint: GrpcEndpoint, make: Callable[[], Call], callers: int,
     """Put `callers` callers on `endpoint` for `seconds`."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(GrpcLoad(endpoint, make, seconds).run(callers))
+
+
+async def start_over_grpc(address: str, tenant: str, text: str) -> str:
+    """The id of a task that SendMessage began and did not wait for. Raises WrongReply."""
+    message = pb.Message(message_id=uuid.uuid4().hex, role=pb.ROLE_USER, parts=[pb.Part(text=text)])
+    configuration = pb.SendMessageConfiguration(return_immediately=True)
+    request = pb.SendMessageRequest(tenant=tenant, message=message, configuration=configuration)
+    async with grpc.aio.insecure_channel(address) as channel:
+        try:
+            body = await channel.unary_unary(SEND_MESSAGE)(request.SerializeToString(), timeout=GRACE)
+        except grpc.aio.AioRpcError as error:
+            raise WrongReply(f"{error.code().name}: {error.details()}") from None
+    return _task_in(body).id

@@ -12,24 +12,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from a2a_host.services.errors import ServiceError
+from benchmarks.alone import Alone, Place
 from benchmarks.claims import CLAIMS, Outcome, judge, judge_idle, not_measured
 from benchmarks.client import Measure
 from benchmarks.databases import ROOT
+from benchmarks.delays import DELAYS
 from benchmarks.jobs import GROUPS, IDLE, JOBS, REFERENCE, Job, Targets, Variant
 from benchmarks.processes import cpu_seconds, memory
+from benchmarks.pushing import PUSH
 from benchmarks.report import REFERENCE_PACKAGES, Conditions, render, table
+from benchmarks.resuming import RESUME
+from benchmarks.retaining import RETENTION
 from benchmarks.servers import Servers
 from benchmarks.subscribers import idle_streams
 
 FOLDER = ROOT / ".data-bench"
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 IDLE_STREAMS = {"reference": 1000, "host": 5000}
+ALONE = [*PUSH, *DELAYS, *RESUME, *RETENTION]  # the last one takes the most out of the database
+ROWS = [*GROUPS, *dict.fromkeys(alone.group for alone in ALONE)]
 WARM_UP = 0.5  # seconds of load before the first pair of a job
 FILES = 8192  # open files: each stream has one here, and one in a server
 # The run decides these itself, whatever the caller's environment says.
 _OURS = (
     *("DATA_DIR", "DATABASE_URL", "BROKER_URL", "HOST", "PORT", "GRPC_PORT", "PUBLIC_URL", "AGENTS_DIR", "DEBUG"),
     *("ALLOWED_HOSTS", "TRUSTED_PROXIES", "SECRET_KEY", "LOG_LEVEL", "STATIC_ROOT", "DJANGO_SETTINGS_MODULE"),
+    *("OUTBOUND_ALLOW", "OUTBOUND_DENY", "LEASE_SECONDS", "WEB_PROCESSES", "RETENTION_BATCH", "RETENTION_PAUSE"),
+    *("RETENTION_SECONDS", "KEEP_ALIVE_SECONDS", "STORED_PART_BYTES", "CONTENT_STORAGE"),
 )
 
 
@@ -61,17 +70,17 @@ def say(line: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks/run.py", description="Measure the host beside the reference.")
-    parser.add_argument("--rows", help=f"only these, separated by commas: {', '.join(GROUPS)}")
+    parser.add_argument("--rows", help=f"only these, separated by commas: {', '.join(ROWS)}")
     parser.add_argument("--seconds", type=float, help="length of one measurement (4)")
     parser.add_argument("--pairs", type=int, default=3, help="measurements of each side of a row (3)")
-    parser.add_argument("--quick", action="store_true", help="measurements of 1.5 s: about three minutes in all")
+    parser.add_argument("--quick", action="store_true", help="measurements of 1.5 s: about six minutes in all")
     parser.add_argument("--output", type=Path, help="where the table goes; by default RESULTS.md for a whole run only")
     options = parser.parse_args()
     whole = not (options.rows or options.quick or options.seconds)
     options.output = options.output or (RESULTS if whole else FOLDER / "RESULTS.md")
     options.seconds = options.seconds or (1.5 if options.quick else 4.0)
-    options.rows = options.rows.split(",") if options.rows else GROUPS
-    if unknown := set(options.rows) - set(GROUPS):
+    options.rows = options.rows.split(",") if options.rows else ROWS
+    if unknown := set(options.rows) - set(ROWS):
         parser.error(f"no such rows: {', '.join(sorted(unknown))}")
     if options.pairs < 1 or not 0 < options.seconds <= 60:
         parser.error("at least one pair, and at most 60 seconds")
@@ -95,6 +104,9 @@ class Bench:
         measured: dict[str, dict[str, list[Measure]]] = {}
         for job in (job for job in JOBS if job.group in groups):
             outcomes += self._outcomes(job, measured)
+        place = Place(self._targets, self._servers.databases, self._servers.receiver)
+        for alone in (alone for alone in ALONE if alone.group in groups):
+            outcomes += self._alone(alone, place)
         conditions = Conditions(
             *(self._seconds, self._pairs, self._servers.databases.settings()),
             self._servers.reference_versions(REFERENCE_PACKAGES),
@@ -154,6 +166,13 @@ class Bench:
             results.append(idle_streams(endpoint, count, lambda pid=pid: memory(pid)))  # type: ignore[misc]
             say(f"idle {name}: {results[-1].kib_each:.1f} KiB a stream, {len(results[-1].errors)} errors")
         return judge_idle(*results)
+
+    def _alone(self, alone: Alone, place: Place) -> Sequence[Outcome]:
+        self._servers.databases.checkpoint()
+        outcomes = alone.run(place)
+        for outcome in outcomes:
+            say(f"{alone.group}: {outcome.title}: {outcome.subject:.1f} {outcome.unit}, {len(outcome.errors)} errors")
+        return outcomes
 
     def _tell(self, job: Job, taken: Mapping[str, Sequence[Measure]]) -> None:
         """One line of progress: every rate, pair by pair."""

@@ -46,7 +46,7 @@ def render(
         table(outcomes),
         "HTTP+JSON is the host over its other binding; the share of JSON-RPC's rate that it reaches must be at least "
         f"{ratio_text(HTTP_SHARE)}. A row that says `beside` has the host itself as its base. The memory row "
-        "is measured once, on processes that have just started.",
+        "is measured once, on processes that have just started. Rows without a reference are of the host alone.",
         *_errors(outcomes),
         "## Where the time goes",
         "Cores that each process kept busy while the host answered, over JSON-RPC where nothing else is said, of "

@@ -21,7 +21,14 @@ from a2a_host.services.network import accepts, listen
 from a2a_host.services.postgres import postgres_service, wait_for_postgres
 from a2a_host.services.processes import Process, Service
 from a2a_host.services.valkey import valkey_service, wait_for_valkey
-from benchmarks.databases import HOST_DATABASE, REFERENCE_DATABASE, REFERENCE_MANY_DATABASE, ROOT, Databases
+from benchmarks.databases import (
+    EXECUTORS,
+    HOST_DATABASE,
+    REFERENCE_DATABASE,
+    REFERENCE_MANY_DATABASE,
+    ROOT,
+    Databases,
+)
 
 _READY = 90.0  # seconds for a server to answer
 _STOPPING = 15.0
@@ -47,6 +54,7 @@ class Servers:
         self.reference_many_url = ""
         self.host_url = ""
         self.host_grpc = ""
+        self.receiver = listen("127.0.0.1", 0)  # for webhooks of the host
 
     def start(self) -> None:
         """Start all, seeded and answering. Raises ServiceError or RuntimeError, each with one line that says why."""
@@ -67,6 +75,7 @@ class Servers:
             process.wait(_STOPPING)
             process.kill()
         self._running.clear()
+        self.receiver.close()
         if self._lock is not None:  # Without it the folder is another run's.
             self._layout.processes.unlink(missing_ok=True)
             self._lock.close()
@@ -165,6 +174,8 @@ class Servers:
                     "HOST": "127.0.0.1",
                     "PORT": str(port),
                     "GRPC_PORT": str(grpc_port),
+                    "AGENTS_DIR": str(EXECUTORS),
+                    "OUTBOUND_ALLOW": f"127.0.0.1:{self.receiver.getsockname()[1]}",
                 },
             )
         )

@@ -101,7 +101,7 @@ class IdleStreams:
         """Open `count` streams, read the memory, end them."""
         self._result.streams = count
         try:
-            holder = await self._open(self._rpc.hold(HOLD_SECONDS))
+            holder = await self._open(self._rpc.begin(f"hold {HOLD_SECONDS}"))
             task_id = self._task_of(await asyncio.wait_for(holder.first, PATIENCE))
             await self._subscribe(task_id, WARM)
             self._result.kib_each = await self._read_memory(task_id, count)

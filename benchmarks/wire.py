@@ -113,20 +113,22 @@ class ResponseReader:
         return piece
 
     def _read_chunks(self) -> bytes:
-        pieces = []
+        """The whole chunks of the buffer, which may be thousands."""
+        pieces, buffer, at = [], self._buffer, 0
         while not self.done:
-            line = self._buffer.find(b"\r\n")
+            line = buffer.find(b"\r\n", at)
             if line < 0:
                 break
-            size = int(self._buffer[:line], 16)
+            size = int(buffer[at:line], 16)
             start, end = line + 2, line + 2 + size
-            if len(self._buffer) < end + 2:
+            if len(buffer) < end + 2:
                 break
-            if self._buffer[end : end + 2] != b"\r\n":
+            if buffer[end : end + 2] != b"\r\n":
                 raise WireError("chunk without its end")
-            pieces.append(self._buffer[start:end])
-            self._buffer = self._buffer[end + 2 :]
+            pieces.append(buffer[start:end])
+            at = end + 2
             self.done = size == 0
+        self._buffer = buffer[at:]
         if self.done and self._buffer:
             raise WireError("bytes after the end of the response")
         return b"".join(pieces)
