@@ -81,3 +81,9 @@ class WithoutCancel(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Do nothing."""
+
+
+class Repeatable(Greeter):
+    """A lost run of it may be repeated."""
+
+    repeatable = True

@@ -148,6 +148,23 @@ def test_bad_field(field: str, value: Any) -> None:
     assert list(errors_of(**{field: value})) == [field]
 
 
+def test_only_code_that_says_so_is_repeated() -> None:
+    """Simulators do. The error names the field, also when it is the code that is changed."""
+    repeatable, other = f"{EXECUTORS}.Repeatable", f"{EXECUTORS}.Greeter"
+    for kind, executor in (("simulator", "echo"), ("python", repeatable)):
+        agent, _ = register_agent("a", {"kind": kind, "executor": executor, "max_retries": 20})
+        assert agent.max_retries == 20
+    for values in ({"executor": other}, {"executor": other, "max_retries": 1}):
+        with pytest.raises(ValidationError) as raised:
+            register_agent("a", values)
+        assert raised.value.message_dict == {
+            "max_retries": [f"{other} does not say `repeatable = True`, so its lost runs are not repeated: use 0."]
+        }
+        assert Agent.objects.get().executor == repeatable
+    agent, _ = register_agent("a", {"executor": other, "max_retries": 0})
+    assert agent.executor == other
+
+
 @pytest.mark.spec("4.4.2")
 def test_provider_is_whole_or_absent() -> None:
     text = "A provider needs both, an organization and a URL."
