@@ -14,25 +14,25 @@ from tests.support.deployment import Deployment, Web
 KEY = "a2a_key-of-the-reader-of-the-document"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({KEY: "reader"})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment) -> Web:
     return deployment.start_web(KEEP_ALIVE_SECONDS="0.5")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def document(client: httpx.Client, web: Web) -> dict[str, Any]:
     """The OpenAPI document."""
     response = client.get(f"{web.url}/api/schema/?format=json")

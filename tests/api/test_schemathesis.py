@@ -43,7 +43,7 @@ def _cases() -> Iterator[tuple[str, str, GenerationMode]]:
                 yield verb, path, GenerationMode.NEGATIVE
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def schema(document: dict[str, Any]) -> Any:
     """The document, with agents that there are."""
     narrowed = copy.deepcopy(document)

@@ -47,27 +47,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "case(id): the black-box case that the test stands for (see README.md)")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({key_of(number): owner_of(number) for number in range(CALLERS)})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def receiver() -> Iterator[Receiver]:
     """A webhook receiver at an address that the host may call."""
     with Receiver() as receiver:
         yield receiver
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def outbound(receiver: Receiver) -> dict[str, str]:
     """Environment of a process that may call the receiver, and nothing else of this machine."""
     return {"OUTBOUND_ALLOW": f"127.0.0.1:{receiver.port}"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment, outbound: dict[str, str]) -> Web:
     """The web process that callers are in front of. The agents are registered while it starts."""
     with ThreadPoolExecutor(1) as pool:
@@ -79,25 +79,25 @@ def web(deployment: Deployment, outbound: dict[str, str]) -> Web:
     return web
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def second_web(deployment: Deployment) -> Web:
     """Another web process on the same database."""
     return deployment.start_web(KEEP_ALIVE_SECONDS=KEEP_ALIVE, PUBLIC_URL=f"{PUBLIC_URL}/")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lonely_web(deployment: Deployment) -> Web:
     """One that finds no broker and trusts no proxy."""
     return deployment.start_web(BROKER_URL="redis://127.0.0.1:1/0", TRUSTED_PROXIES="10.0.0.0/8")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def worker(deployment: Deployment, outbound: dict[str, str]) -> Process:
     """The Celery worker, for tests of agents that run in one and of webhooks."""
     return deployment.start_worker(RETENTION_SECONDS="1", **outbound)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def grpc_server(deployment: Deployment, web: Web, outbound: dict[str, str]) -> GrpcServer:
     """The gRPC process. It knows the agents, as they are registered when the web process answers."""
     return deployment.start_grpc(KEEP_ALIVE_SECONDS=KEEP_ALIVE, **outbound)
@@ -119,7 +119,7 @@ def json_binding(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client

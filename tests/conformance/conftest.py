@@ -24,25 +24,25 @@ def commands_of_readme() -> list[list[str]]:
     return [shlex.split(line.strip().removeprefix(COMMAND)) for line in lines if line.strip().startswith(COMMAND)]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.run(*commands_of_readme())
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment) -> Web:
     return deployment.start_web(TCK_STREAMING_TIMEOUT="0.1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def grpc_server(deployment: Deployment, web: Web) -> GrpcServer:
     """The gRPC process."""
     return deployment.start_grpc(TCK_STREAMING_TIMEOUT="0.1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client

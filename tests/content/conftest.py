@@ -73,14 +73,14 @@ class Site:
         assert (self.names(), self.deployment.query(_ALL_ROWS)) == before
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def receiver() -> Iterator[Receiver]:
     """A webhook receiver at an address that the host may call."""
     with Receiver() as receiver:
         yield receiver
 
 
-@pytest.fixture(scope="session", params=["disk", "s3"])
+@pytest.fixture(scope="package", params=["disk", "s3"])
 def site(request: pytest.FixtureRequest, postgres: str, broker: str, receiver: Receiver) -> Iterator[Site]:
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         remote = pool.submit(stack.enter_context, s3_server()) if request.param == "s3" else None
@@ -104,7 +104,7 @@ def words(agent: tuple[str, ...]) -> tuple[str, ...]:
     return (slug, "--executor", f"tests.content.executors.{executor}", "--open", *modes, *options)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def http() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client

@@ -12,7 +12,7 @@ import pytest
 from tests.durability.host import Host
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def host() -> Iterator[Host]:
     """Ready: the web process answers and the worker runs tasks. Every test leaves it so."""
     folder = Path(tempfile.mkdtemp(prefix="a2a-dur-"))

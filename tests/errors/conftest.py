@@ -27,14 +27,14 @@ AGENTS = [
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({KEY: "unlucky"})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def host(deployment: Deployment) -> Iterator[Host]:
     with ThreadPoolExecutor(1) as pool, make_client() as client:
         registered = pool.submit(deployment.run, *(("agent", "register", *agent) for agent in AGENTS))
@@ -45,7 +45,7 @@ def host(deployment: Deployment) -> Iterator[Host]:
         yield Host(client, web, deployment.start_grpc(), KEY)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def finished(host: Host) -> str:
     """The id of a task of `echo` that has ended."""
     reply = Column.named("jsonrpc-1.0").reply(host, Ask("SendMessage", parts=[{"text": "hi"}]))

@@ -50,18 +50,18 @@ def inputs(count: int, strategy: st.SearchStrategy[T]) -> Callable[[Callable[[T]
     return decorate
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({KEY: "fuzzer"})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment) -> Web:
     return deployment.start_web()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def grpc_server(deployment: Deployment) -> GrpcServer:
     return deployment.start_grpc()

@@ -134,7 +134,7 @@ def test_an_idle_stream_lives_longer_than_the_keep_alive(server: GrpcServer) -> 
     assert [event.WhichOneof("payload") for event in events].count("task") == 1
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Files of a self-signed certificate for the loopback address, and of its key."""
     folder = tmp_path_factory.mktemp("tls")

@@ -19,21 +19,21 @@ CALLERS = 50
 _numbers = iter(range(CALLERS))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({key_of(number): f"old-user-{number:02}" for number in range(CALLERS)})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def receiver() -> Iterator[Receiver]:
     """A webhook receiver at an address that the host may call."""
     with Receiver() as receiver:
         yield receiver
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment, receiver: Receiver) -> Web:
     commands = [
         ("agent", "register", f"old-{name}", "--simulator", name, "--versions", "0.3", "--open") for name in SIMULATORS
@@ -53,7 +53,7 @@ def key() -> str:
     return key_of(next(_numbers))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def old_sdks(web: Web) -> Iterator[dict[str, OldSdk]]:
     """A caller for each transport; the old SDK takes its time to start."""
     with OldSdk(web.url, "JSONRPC", key_of(next(_numbers))) as rpc, OldSdk(web.url, "HTTP+JSON", rpc.key) as rest:

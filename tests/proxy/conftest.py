@@ -55,14 +55,14 @@ class Site:
         return PEERS[binding](self.client, self.webs[number].port, slug, self.headers)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.run(*(("agent", "register", *agent, "--open") for agent in AGENTS))
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Everything answers. Tests that end a process start it again."""
     webs = [deployment.start_web(**SETTINGS) for _ in range(2)]

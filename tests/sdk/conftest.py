@@ -21,14 +21,14 @@ CALLERS = 200
 _numbers = iter(range(CALLERS))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({_key(number): _owner(number) for number in range(CALLERS)})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment) -> Web:
     """The web process, with every executor registered twice: to run there, and as `…-worker` in the worker."""
     commands = [
@@ -45,7 +45,7 @@ def web(deployment: Deployment) -> Web:
     return web
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def worker(deployment: Deployment, web: Web) -> Process:
     """The Celery worker."""
     return deployment.start_worker(AGENTS_DIR=AGENTS_DIR)

@@ -36,27 +36,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "case(id): the black-box case that the test stands for (see tests/cases)")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys({key_of(number): owner_of(number) for number in range(CALLERS)})
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def receiver() -> Iterator[Receiver]:
     """A webhook receiver at an address that the host may call."""
     with Receiver() as receiver:
         yield receiver
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def worker(deployment: Deployment, web: Web, receiver: Receiver) -> Process:
     """The Celery worker, which delivers to webhooks."""
     return deployment.start_worker(OUTBOUND_ALLOW=f"127.0.0.1:{receiver.port}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment, receiver: Receiver) -> Web:
     """The web process that callers are in front of."""
     deployment.run(*(("agent", "register", *agent) for agent in AGENTS))
@@ -66,7 +66,7 @@ def web(deployment: Deployment, receiver: Receiver) -> Web:
     return web
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client

@@ -15,8 +15,8 @@ MOST = 3
 BY_FILE = frozenset({"tests/agents", "tests/protocol", "tests/services", "tests/tasks_app", "tests/ui"})
 """Folders whose files share nothing that is slow to start: they fill the time that is left at the end."""
 LONG_ONES = (
-    *("tests/cases", "tests/fuzz", "tests/grpc", "tests/durability", "tests/services/test_stopping.py"),
-    *("tests/services/test_up.py", "tests/api", "tests/sdk"),
+    *("tests/cases", "tests/durability", "tests/proxy", "tests/fuzz", "tests/grpc", "tests/recovery"),
+    *("tests/services/test_stopping.py", "tests/services/test_up.py"),
 )
 """Portions that are begun before all others, longest first, so that no process is left alone with one at the end."""
 
@@ -38,9 +38,14 @@ def portion_of(nodeid: str) -> str:
 
 
 def long_ones_first(items: list[pytest.Item]) -> None:
-    """Put the tests of the LONG_ONES in front and leave the files in order; portions are dealt out in this order."""
+    """Put the LONG_ONES in front, then the other folders, then files; portions are dealt out in this order."""
     places = {portion: place for place, portion in enumerate(LONG_ONES)}
-    items.sort(key=lambda item: places.get(portion_of(item.nodeid), len(places)))
+
+    def place_of(item: pytest.Item) -> int:
+        portion = portion_of(item.nodeid)
+        return places.get(portion, len(places) + portion.endswith(".py"))
+
+    items.sort(key=place_of)
 
 
 class DealPortions(LoadScopeScheduling):

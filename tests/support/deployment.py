@@ -2,7 +2,7 @@
 
 A package that needs one has in its conftest.py:
 
-    @pytest.fixture(scope="session")
+    @pytest.fixture(scope="package")
     def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
         with Deployment(postgres, broker) as deployment:
             yield deployment

@@ -22,7 +22,7 @@ AGENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
     with Deployment(postgres, broker) as deployment:
         deployment.add_keys(KEYS)
@@ -30,12 +30,12 @@ def deployment(postgres: str, broker: str) -> Iterator[Deployment]:
         yield deployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(deployment: Deployment) -> Web:
     return deployment.start_web()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
     with make_client() as client:
         yield client
