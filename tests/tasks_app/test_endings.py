@@ -136,7 +136,7 @@ async def test_an_interrupted_task_is_left_as_it_is(world: World, state: TaskSta
     assert (answer.record.state, said(answer.record.status)) == (state, "well?")
     await until(lambda: not world.hosts[0].executions, "the run to end")
     record = await world.load(answer.record.id)
-    assert (record.state, record.worker, record.lease_until) == (state, None, None)
+    assert (record.state, record.worker) == (state, world.hosts[0].origin), "who ran it is kept"
 
 
 async def test_an_error_after_an_interruption_is_a_failure(world: World) -> None:

@@ -59,7 +59,7 @@ def test_an_empty_queue(staff: Client, echo: Agent) -> None:
 def test_the_queue_by_agent_and_process(staff: Client, echo: Agent) -> None:
     lost, late, silent = fill(echo)
     page = Page(staff.get("/queue/"))
-    assert page.text("queue-size") == "2 queued, the oldest since 2 h ago"
+    assert page.text("queue-size") == "2 queued, the oldest 2 h ago"
     assert page.text("queue-agents").removeprefix(
         "Unfinished tasks Agent Queued Oldest Running Oldest Wait for an answer Oldest "
     ) == ("echo web 2 2 h ago 2 1 h ago 1 1 h ago patient web 0 0 1 30 s ago")
