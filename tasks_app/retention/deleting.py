@@ -41,6 +41,9 @@ _DELETE = f"""WITH doomed AS (
         DELETE FROM tasks_app_delivery l USING doomed d WHERE l.task_id = d.id
     ), executions AS (
         DELETE FROM tasks_app_execution x USING doomed d WHERE x.task_id = d.id
+    ), files AS (
+        UPDATE tasks_app_storedpart s SET confirmed = false FROM doomed d
+        WHERE s.task_id = d.id AND d.has_stored_parts AND s.confirmed
     ), gone AS (
         DELETE FROM tasks_app_task t USING doomed d WHERE t.id = d.id RETURNING t.id
     )
