@@ -172,7 +172,8 @@ async def _beginning(call: Call, accepted: Accepted, record: TaskRecord) -> tupl
 async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> TaskStream:
     """Follow a running task. With `call.resume_after` the first Task is the task as it was at that seq.
 
-    Raises UnsupportedOperationError for an agent without streaming or a task that has ended, TaskNotFoundError.
+    Raises UnsupportedOperationError for an agent without streaming, TaskNotFoundError, and UnsupportedOperationError
+    for a task that has ended (§3.1.6), unless the caller comes back for events that it missed.
     """
     return await _follow(call, request, _SUBSCRIPTION_ENDS_AT, ended_too=False)
 
@@ -193,7 +194,7 @@ async def _follow(
     follower = call.host.hub.follow(request.id)
     try:
         record = await call.load_task(request.id)
-        if record.state.terminal and not ended_too:
+        if record.state.terminal and not ended_too and not _missed(call, record):
             raise UnsupportedOperationError(
                 f"The task is {record.state}; there is nothing to subscribe to.",
                 {"taskId": record.id, "state": str(record.state)},
@@ -207,9 +208,14 @@ async def _follow(
 async def _resumed(call: Call, record: TaskRecord) -> TaskRecord:
     """The task as it was at the event that the caller names, or as it is if its log has nothing beyond that."""
     after = call.resume_after
-    if after is None or not 0 <= after < record.last_seq or record.state is TaskState.UNSPECIFIED:
+    if after is None or not _missed(call, record) or record.state is TaskState.UNSPECIFIED:
         return record
     return task_at(record, after, await call.host.store.past(record.id))
+
+
+def _missed(call: Call, record: TaskRecord) -> bool:
+    """Whether the log goes on after the event that the caller names as its last one."""
+    return call.resume_after is not None and 0 <= call.resume_after < record.last_seq
 
 
 def _check_streaming(call: Call) -> None:

@@ -197,8 +197,8 @@ async def test_resuming_after_every_event(world: World) -> None:
         await stream.aclose()
 
 
-async def test_a_repeated_message_resumes_after_every_event(world: World) -> None:
-    """Also of a task that has ended, which cannot be subscribed to."""
+async def test_a_task_that_has_ended_resumes_after_every_event(world: World) -> None:
+    """By a repeated message, and by a subscription of who has missed something."""
     agent = Counting(2)
     agent.finish()
     entry = await world.add_agent(agent)
@@ -212,6 +212,15 @@ async def test_a_repeated_message_resumes_after_every_event(world: World) -> Non
         assert story[1:] == whole[seq + 1 :]
         assert put_together(story) == put_together(whole)
         await stream.aclose()
+    ended = SubscribeToTaskRequest(id=whole[0][1]["task"]["id"])
+    for seq in range(4):
+        stream = await soon(subscribe_to_task(world.call(entry, resume_after=seq), ended))
+        story = await frames(stream)
+        assert (story[0][0], story[1:]) == (seq, whole[seq + 1 :])
+        await stream.aclose()
+    for nothing in (None, 4, 5, -1):
+        with pytest.raises(UnsupportedOperationError):
+            await soon(subscribe_to_task(world.call(entry, resume_after=nothing), ended))
     new = await soon(stream_message(world.call(entry, resume_after=2), request("new")))
     assert [seq for seq, _ in await frames(new, 1)] == [0], "a new task has no past"
 
