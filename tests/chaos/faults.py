@@ -103,6 +103,12 @@ def everything_is_killed(site: Site) -> None:
     site.start_everything()
 
 
+def everything_is_restarted(site: Site) -> None:
+    """In an orderly way, as for an upgrade."""
+    site.stop_everything()
+    site.start_everything()
+
+
 FAULTS = (
     Fault("kill -9 web", killed("web")),
     Fault("kill -9 second web", killed(SECOND_WEB)),
@@ -124,6 +130,7 @@ FAULTS = (
     Fault("webhooks stall", webhooks_stall),
     Fault("kill -9 worker, Valkey and web", both(killed("worker"), killed("valkey"), killed("web"))),
     Fault("kill -9 everything", everything_is_killed),
+    Fault("restart everything", everything_is_restarted),
     Fault("webhooks stall, kill -9 worker", both(webhooks_stall, killed("worker"))),
 )
 

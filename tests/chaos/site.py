@@ -130,6 +130,14 @@ class Site:
             self._second.kill()
         wait_until(lambda: not alive(everybody), "the end of all processes")
 
+    def stop_everything(self) -> None:
+        """As by Ctrl-C, the second web process at the same time."""
+        if self._second is not None:
+            self._second.ask_to_stop()
+        self.copy.close()
+        if self._second is not None:
+            wait_until(lambda: self._second is None or self._second.exit_code is not None, "the end of the second web")
+
     def start_everything(self) -> None:
         """Start all of it again; returns when it is ready."""
         self.copy.start()
