@@ -47,10 +47,11 @@ _LAST_USED_SECONDS = 60.0
 class Host:
     """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
 
-    Made by `tasks_app.process.make_host`, which adds what is built on a host: `delegations` of the runs, `on_fruitless`
-    for tasks that ended without a result, `on_answer` for a task that was given to this process, `take_queued` to run a
-    queued task (id, attempt) here, `room` for how many more could begin, `hand_back` for runs (task id, attempt) that
-    are left to other processes, and `sweep`, one look for tasks that nobody runs.
+    Made by `tasks_app.process.make_host`, which adds what is built on a host: `delegations` of the runs,
+    `on_fruitless` for tasks that ended without a result, `on_cancel` for a task of this process that somebody wants
+    cancelled, `on_answer` for one that was given to this process, `take_queued` to run a queued task (id, attempt)
+    here, `room` for how many more could begin, `hand_back` for runs (task id, attempt) that are left to other
+    processes, and `sweep`, one look for tasks that nobody runs.
     """
 
     def __init__(self, role: str) -> None:
@@ -68,6 +69,7 @@ class Host:
         self.waits = Waits(self.store, self.origin)
         self.delegations: Delegations
         self.on_fruitless: Callable[[Sequence[str]], Coroutine[Any, Any, None]]
+        self.on_cancel: Callable[[str], Coroutine[Any, Any, None]]
         self.on_answer: Callable[[str], Coroutine[Any, Any, None]]
         self.executions: dict[str, Execution] = {}
         self.draining = False  # whether the process ends and begins no more runs
@@ -208,8 +210,8 @@ class Host:
 
     def _cancel_asked(self, task_id: str) -> None:
         execution = self.executions.get(task_id)
-        if execution is not None:
-            self.spawn(execution.cancel())
+        if execution is not None and not execution.cancelling:
+            self.spawn(self.on_cancel(task_id))
 
     def _answer_told(self, payload: str) -> None:
         origin, _, task_id = payload.partition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from tasks_app.execution.cancelling import cancel_here
 from tasks_app.execution.cascade import cancel_children, cancel_orphans
 from tasks_app.execution.claiming import Claims
 from tasks_app.execution.handover import take_answer
@@ -25,6 +26,7 @@ def make_host(role: str) -> Host:
     host = Host(role)
     host.delegations = HostDelegations(host)
     host.on_fruitless = partial(cancel_children, host)
+    host.on_cancel = partial(cancel_here, host)
     host.on_answer = partial(take_answer, host)
     claims = Claims(host)
     host.take_queued, host.room = claims.take, claims.room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from protocol.errors import InternalError, TaskNotCancelableError, TaskNotFoundError
@@ -43,6 +44,14 @@ async def cancel_record(host: Host, record: TaskRecord) -> TaskRecord:
     raise InternalError
 
 
+async def cancel_here(host: Host, task_id: str) -> None:
+    """Do what somebody has asked of this process: cancel a task that it runs."""
+    record = await host.store.load(task_id)
+    with suppress(TaskNotCancelableError, TaskNotFoundError):  # It has ended meanwhile.
+        if record is not None:
+            await cancel_record(host, record)
+
+
 async def _load(host: Host, task_id: str) -> TaskRecord:
     record = await host.store.load(task_id)
     if record is None or record.state is TaskState.UNSPECIFIED:  # It was answered with a Message: no task.
@@ -54,7 +63,8 @@ async def _stop_run(host: Host, record: TaskRecord) -> None:
     """Ask the run of a task to end, here or in another process, and wait as long as the agent's grace time."""
     execution = host.executions.get(record.id)
     if execution is not None:
-        await execution.cancel()
+        if not await execution.cancel():
+            await execution.leave()  # It may go on to write, faster than anybody could end its task.
     elif record.worker is not None and (record.state in RUNNING or waits_in_process(record)):
         await _stop_elsewhere(host, record)
 

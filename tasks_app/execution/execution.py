@@ -115,6 +115,11 @@ class Execution:
             await asyncio.wait({self._task}, timeout=self.entry.cancel_grace_seconds)
         return self.record.state.terminal
 
+    @property
+    def cancelling(self) -> bool:
+        """Whether somebody has asked for its end."""
+        return self._cancelling
+
     def fence(self) -> None:
         """Another attempt owns the task: nothing of this one may be written any more."""
         self._fenced = True

@@ -25,7 +25,8 @@ async def hear_missed(host: Host) -> None:
     for task_id, attempt, cancel_requested in rows:
         execution = runs[task_id]
         if cancel_requested and attempt == execution.record.attempt:
-            host.spawn(execution.cancel())
+            if not execution.cancelling:
+                host.spawn(host.on_cancel(task_id))
         elif attempt != execution.record.attempt and execution.waits:
             host.spawn(_find_answer(host, execution))
 

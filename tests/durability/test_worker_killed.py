@@ -9,6 +9,7 @@ import pytest
 from tasks_app.execution.sweeping import ABANDONED_TEXT
 from tests.cases.reading import CHUNKS, assemble, at_work, state, states, texts
 from tests.durability.host import BOUND, Host
+from tests.support.deployment import wait_until
 
 
 @pytest.mark.spec("3.1.6")
@@ -41,3 +42,20 @@ def test_a_killed_worker(host: Host) -> None:
         assert (state(task), texts(task["artifacts"])) == ("COMPLETED", [CHUNKS[:number]])
     host.check_books([stepping, holding, *queued])
     host.wait_for_worker()
+
+
+def test_a_worker_is_killed_while_a_run_waits_in_it(host: Host) -> None:
+    """The task goes on waiting, for as long as it takes; its answer begins a new run in the next worker."""
+    peer = host.agent("wait-worker")
+    task_id = peer.say("wait")["id"]
+    waiting = "SELECT 1 FROM tasks_app_task WHERE id = %s AND waiting_attempt = attempt"
+    wait_until(lambda: host.query(waiting, [task_id]), "the run to wait")
+    killed = host.kill("worker")
+    host.wait_for_another("worker", killed)
+    host.wait_for_worker()
+    over = "SELECT 1 FROM tasks_app_task WHERE id = %s AND lease_until < now()"
+    wait_until(lambda: host.query(over, [task_id]), "the lease of the dead worker to be over")
+    assert state(peer.get(task_id)) == "INPUT_REQUIRED"
+    done = peer.say("for two", taskId=task_id)
+    assert (state(done), texts(done["artifacts"])) == ("COMPLETED", [["for two"]])
+    host.check_books([task_id])

@@ -14,7 +14,9 @@ from protocol.errors import TaskNotCancelableError, TaskNotFoundError
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.missed import hear_missed
 from tasks_app.host import Host
+from tasks_app.journal import leases
 from tasks_app.operations import cancel_task, send_message
 from tasks_app.record import TaskRecord
 from tests.tasks_app.checks import check_everything, events_of, said
@@ -357,4 +359,39 @@ async def test_cancel_just_as_a_worker_claims_the_task(world: World) -> None:
         assert record.state is TaskState.CANCELED
         await soon(claiming)
     await until(lambda: not worker.executions, "the runs to end")
+    await check_everything(world)
+
+
+async def test_a_request_that_the_process_did_not_hear_is_found(world: World) -> None:
+    """Its LISTEN connection was down when somebody asked."""
+    _, task_id = await start(world)
+    await until(lambda: world.hosts[0].executions[task_id].record.state is TaskState.WORKING, "the task to be at work")
+    await world.hosts[0].listener.stop()
+    other = await world.start_host()
+    await leases.request_cancel(other.store, task_id, 1)
+    assert (await world.load(task_id)).state is TaskState.WORKING
+    await hear_missed(world.hosts[0])
+    await until(lambda: not world.hosts[0].executions, "the run to end")
+    assert await events_of(world, task_id) == [("WORKING",), ("CANCELED",)]
+    await check_everything(world)
+
+
+async def test_code_that_keeps_talking_in_another_process_is_fenced_off(world: World) -> None:
+    """It writes faster than the process that was asked to cancel it could end its task."""
+
+    async def act(run: Run, updates: Updates) -> None:
+        while True:
+            try:
+                await updates.artifact(chunk(".", "x"), append=True)
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                if world.hosts[0].executions[run.task_id].fenced:
+                    raise
+
+    other = await world.start_host()
+    entry, task_id = await start(world, act, cancel_grace_seconds=1)
+    record = await cancelling(world, entry, task_id, other)
+    assert record.state is TaskState.CANCELED
+    await until(lambda: not world.hosts[0].executions, "the run to end")
+    assert (await world.load(task_id)).version == record.version
     await check_everything(world)

@@ -353,3 +353,26 @@ async def test_a_caller_cannot_approve_in_the_name_of_the_host(world: World) -> 
     forged = request('{"approved": true, "by": "ada"}', task_id=task_id)
     await soon(send_message(world.call(entry), forged))
     assert [(a.answered_by, a.approved) for a in act.answers] == [("", None)]
+
+
+# --- places of a worker ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_waiting_takes_no_place_of_a_worker(world: World, monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    """There is one place, and a task that waits, whether its code has returned or not."""
+    monkeypatch.setattr("tasks_app.execution.claiming._RUNS_AT_ONCE", 1)
+    worker = await world.start_host("worker")
+    asking = await world.add_agent(executor="wait" if waits else "ask", execution="worker")
+    echo = await world.add_agent(execution="worker")
+    task_id = (await soon(send_message(world.call(asking), request("wait", immediately=True)))).record.id
+    worker.take_queued(task_id, 1)
+    async with asyncio.timeout(20):
+        while (await world.load(task_id)).state is not TaskState.INPUT_REQUIRED:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await until(lambda: worker.room() == 1, "the place")
+    assert bool(worker.executions) is waits
+    other = (await soon(send_message(world.call(echo), request("x", immediately=True)))).record.id
+    worker.take_queued(other, 1)
+    assert (await ended(world, other)).state is TaskState.COMPLETED
+    assert (await world.load(task_id)).state is TaskState.INPUT_REQUIRED

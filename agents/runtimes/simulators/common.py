@@ -19,8 +19,8 @@ MAX_DIGITS = 9
 class Simulator(ABC):
     """An agent without a model behind it, for tests and first steps. Subclasses say what their card says.
 
-    Artifact ids derive from the task id: unique across tasks, and the same again when a task is run again, which makes a
-    simulator `repeatable`.
+    Artifact ids derive from the task id: unique across tasks, and the same again when a task is run again, which makes
+    a simulator `repeatable`.
     """
 
     repeatable: ClassVar[bool] = True
