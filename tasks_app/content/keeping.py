@@ -75,7 +75,7 @@ def has_big(parts: Sequence[Part]) -> bool:
     for part in parts:
         text = part.text
         if isinstance(text, str):
-            if len(text) * 4 > limit and size_of(part) > limit:
+            if len(text) * 4 > limit and size_of(part) > limit:  # a character has at most four bytes
                 return True
         elif size_of(part) > limit or isinstance(part.raw, Held):
             return True

@@ -61,4 +61,4 @@ async def fill_input(*values: Message | Task | None) -> None:
 
 def holds_stored(parts: Sequence[Part]) -> bool:
     """Whether content of these parts is in files."""
-    return any(stored_part(part) is not None for part in parts)
+    return any(isinstance(part.raw, str) and stored_part(part) is not None for part in parts)
