@@ -93,7 +93,7 @@ def _doomed(at: datetime) -> list[Doomed]:
     lost = running.filter(worker__isnull=False, lease_until__lt=at).order_by("lease_until")
     overdue = running.filter(deadline_at__lt=at + SOON).order_by("deadline_at")
     waiting = _tasks(state__in=[s.number for s in INTERRUPTED], agent__answer_within_seconds__isnull=False)
-    limit = ExpressionWrapper(timedelta(seconds=1) * F("agent__answer_within_seconds"), DurationField())
+    limit = ExpressionWrapper(F("agent__answer_within_seconds") * timedelta(seconds=1), DurationField())
     end = ExpressionWrapper(F("status_at") + limit, DateTimeField())
     unanswered: QuerySet[Any] = waiting.annotate(end=end).filter(end__lt=at + SOON).order_by("end")
     doomed = {task.pk: Doomed(task, "Nobody has answered it.", task.end) for task in unanswered[:LISTED]}

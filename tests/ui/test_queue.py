@@ -29,14 +29,14 @@ def queue_json() -> dict[str, Any]:
 def fill(echo: Agent) -> tuple[Task, Task, Task]:
     """Queued tasks, one whose process is silent, one that is overdue soon, one that nobody answers."""
     now = timezone.now()
-    patient = make_agent("patient", answer_within_seconds=60)
+    patient = make_agent("patient", answer_within_seconds=7200)
     for hours in (1, 2):
         make_task(echo, state=TaskState.SUBMITTED, at=now - hours * HOUR, lease_until=now + HOUR)
     fields = {"state": TaskState.WORKING, "started_at": now - HOUR}
     lost = make_task(echo, worker="web-gone", at=now - HOUR, lease_until=now - timedelta(seconds=3), **fields)
-    due = now + timedelta(seconds=100)
+    due = now + timedelta(seconds=200)
     late = make_task(echo, worker="web-here", at=now - HOUR, lease_until=now + HOUR, deadline_at=due, **fields)
-    silent = make_task(patient, state=TaskState.INPUT_REQUIRED, at=now - timedelta(seconds=30))
+    silent = make_task(patient, state=TaskState.INPUT_REQUIRED, at=now - timedelta(seconds=7100))
     make_task(echo, state=TaskState.AUTH_REQUIRED, at=now - HOUR)
     make_task(echo, state=TaskState.COMPLETED, at=now)
     beat = {"role": "web", "started_at": now - HOUR}
@@ -62,7 +62,7 @@ def test_the_queue_by_agent_and_process(staff: Client, echo: Agent) -> None:
     assert page.text("queue-size") == "2 queued, the oldest 2 h ago"
     assert page.text("queue-agents").removeprefix(
         "Unfinished tasks Agent Queued Oldest Running Oldest Wait for an answer Oldest "
-    ) == ("echo web 2 2 h ago 2 1 h ago 1 1 h ago patient web 0 0 1 30 s ago")
+    ) == ("echo web 2 2 h ago 2 1 h ago 1 1 h ago patient web 0 0 1 1 h ago")
     doomed = page.text("queue-doomed")
     for task, reason in ((lost, "Its process web-gone is silent."), (late, "Its deadline."), (silent, "Nobody has")):
         assert page.find("a", href=f"/tasks/{task.pk}/")
