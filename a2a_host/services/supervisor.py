@@ -125,7 +125,7 @@ class Supervisor:
             del self._watched[process.name]
 
     def stop_all(self) -> None:
-        """End everything within 6.5 s beyond the grace: first those that use the database and the broker, then these."""
+        """End all within 6.5 s beyond the grace: first those that use the database and the broker, then these."""
         self._heed_last_signal()
         below: list[str] = [name for name in ("valkey", "postgres") if name in self._watched]
         self.stop([name for name in self._watched if name not in below], self._grace + 3.0)

@@ -1,22 +1,65 @@
-"""Sends requests to URLs that callers chose. The address is checked on the socket that is dialled, so a name that
-resolves differently a moment later leads nowhere else. Redirects are not followed, proxies of the environment not used.
+"""Sends requests to URLs that callers chose. The address is checked where it is dialled, so a name that resolves
+differently a moment later leads nowhere else. Redirects are not followed, proxies of the environment not used.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import aiohttp
 import httpx
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
-from agents.outbound.connection import BrokenError, Connection, Reply, connect
 from agents.outbound.rules import OutboundError, OutboundRules, Target, read_url
 
+CONNECT_SECONDS = 10.0
 TOTAL_SECONDS = 20.0
-_IDLE_CONNECTIONS = 20  # that are kept open to one origin
-_IDLE_SECONDS = 30.0
+REPLY_BYTES = 64 * 1024
+"""Of a reply nothing beyond is read."""
+_IDLE_SECONDS = 30.0  # that a connection is kept open
 
-Origin = tuple[str, str, int]
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the other side said: `body` is cut off at REPLY_BYTES."""
+
+    status: int
+    body: bytes
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a 2xx (§4.3.3)."""
+        return 200 <= self.status < 300
+
+
+class CheckedResolver(AbstractResolver):
+    """Gives a connection only addresses that the rules permit. TLS still asks for the host by its name."""
+
+    def __init__(self, rules: OutboundRules) -> None:
+        self._rules = rules
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses of a host. Raises OutboundError, ForbiddenUrlError."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in await self._rules.addresses(host, port)
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 class OutboundClient:
@@ -24,83 +67,68 @@ class OutboundClient:
 
     def __init__(self, rules: OutboundRules) -> None:
         self._rules = rules
-        self._tls = httpx.create_ssl_context()
-        self._idle: dict[Origin, list[Connection]] = {}
-        self._tidied = 0.0
+        self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
-        """Close the connections that nobody uses."""
-        idle, self._idle = self._idle, {}
-        for connection in [connection for kept in idle.values() for connection in kept]:
-            connection.close()
-        await asyncio.sleep(0)  # in which the event loop closes them
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
 
     async def request(self, method: str, url: str, headers: Sequence[tuple[str, str]] = (), body: bytes = b"") -> Reply:
         """Send a request, and say what came back. Raises OutboundError for anything that is no reply within
         TOTAL_SECONDS, ForbiddenUrlError for a URL that may not be called."""
         target = read_url(url)
-        sent = [
-            (b"Host", target.url.netloc),
-            (b"User-Agent", b"a2a-host"),
-            (b"Accept", b"*/*"),
-            (b"Content-Length", str(len(body)).encode()),
-            *((name.encode("ascii"), value.encode("ascii")) for name, value in headers),
-        ]
+        if target.is_address:  # No resolver is asked for it.
+            await self._rules.addresses(target.host, target.port)
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
-                kept = self._take(target)
-                if kept is not None:
-                    try:
-                        return await self._send(kept, target, method, sent, body)
-                    except BrokenError as error:
-                        # The other side may have closed it just as the request set out.
-                        if not error.silent:
-                            raise
-                fresh = await connect(target, self._rules, self._tls)
-                return await self._send(fresh, target, method, sent, body)
+                try:
+                    return await self._send(method, target, headers, body)
+                except aiohttp.ClientConnectorError:
+                    raise
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    # A kept connection, as a rule, that the other side closed as the request set out.
+                    return await self._send(method, target, headers, body)
+        except aiohttp.ConnectionTimeoutError:
+            raise OutboundError(f"no connection within {CONNECT_SECONDS:.0f} s") from None
         except TimeoutError:
             raise OutboundError(f"no reply within {TOTAL_SECONDS:.0f} s") from None
+        except aiohttp.ClientConnectorError:
+            raise OutboundError("the connection failed") from None
+        except (aiohttp.ClientError, ValueError, OSError):
+            raise OutboundError("the connection broke before a valid reply") from None
 
-    async def _send(
-        self, connection: Connection, target: Target, method: str, headers: list[tuple[bytes, bytes]], body: bytes
-    ) -> Reply:
-        try:
-            return await connection.request(method, target.url.raw_path, headers, body)
-        finally:
-            self._give_back(connection, target)
+    async def _send(self, method: str, target: Target, headers: Sequence[tuple[str, str]], body: bytes) -> Reply:
+        async with self._opened().request(
+            method, URL(str(target.url), encoded=True), headers=headers, data=body, allow_redirects=False
+        ) as response:
+            return Reply(response.status, await _beginning(response.content))
 
-    def _take(self, target: Target) -> Connection | None:
-        """A connection to the target's origin that was kept and still works."""
-        at = asyncio.get_running_loop().time()
-        self._tidy(at)
-        kept = self._idle.get(_origin(target), [])
-        while kept:
-            connection = kept.pop()
-            if connection.usable and at - connection.idle_since < _IDLE_SECONDS:
-                return connection
-            connection.close()
-        return None
-
-    def _give_back(self, connection: Connection, target: Target) -> None:
-        kept = self._idle.setdefault(_origin(target), [])
-        if connection.usable and len(kept) < _IDLE_CONNECTIONS:
-            connection.idle_since = asyncio.get_running_loop().time()
-            kept.append(connection)
-        else:
-            connection.close()
-
-    def _tidy(self, at: float) -> None:
-        """Now and then, close what was not used for a while, and forget the origins that nobody calls any more."""
-        if at - self._tidied < _IDLE_SECONDS:
-            return
-        self._tidied = at
-        for origin, kept in list(self._idle.items()):
-            for connection in [c for c in kept if not c.usable or at - c.idle_since >= _IDLE_SECONDS]:
-                kept.remove(connection)
-                connection.close()
-            if not kept:
-                del self._idle[origin]
+    def _opened(self) -> aiohttp.ClientSession:
+        """Made where the event loop runs."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                resolver=CheckedResolver(self._rules),
+                ssl=httpx.create_ssl_context(),  # Has certificates on machines that have none.
+                use_dns_cache=False,  # A name may lead elsewhere by now.
+                limit=0,
+                keepalive_timeout=_IDLE_SECONDS,
+                happy_eyeballs_delay=None,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "a2a-host"},
+                skip_auto_headers=("Accept-Encoding", "Content-Type"),
+                timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
+            )
+        return self._session
 
 
-def _origin(target: Target) -> Origin:
-    return target.url.scheme, target.host, target.port
+async def _beginning(content: aiohttp.StreamReader) -> bytes:
+    """What of a body is read. A connection with more on it is not used again."""
+    read = b""
+    while len(read) < REPLY_BYTES and (chunk := await content.read(REPLY_BYTES - len(read))):
+        read += chunk
+    return read

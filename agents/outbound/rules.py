@@ -56,6 +56,11 @@ class Target:
     host: str
     port: int
 
+    @property
+    def is_address(self) -> bool:
+        """Whether the host is an address, however it is spelled."""
+        return _literal(self.host) is not None
+
 
 class OutboundRules:
     """Checks URLs and addresses; `allow` holds the exceptions from "public addresses only", and `deny` wins over both.
