@@ -314,6 +314,21 @@ def test_a_webhook_may_be_told_again() -> None:
     assert result.repeats == 1
 
 
+def test_a_repeated_run_may_say_the_same_again() -> None:
+    """Then the log has equal events, and the webhook is told of each; one of them less is one too few."""
+    world = World()
+    twice = [WORKING, ONE, TWO, ONE, TWO, COMPLETED]
+    world.done.log = list(enumerate(twice, start=1))
+    world.done.last_seq = 6
+    world.books.streams.clear()
+    world.arrivals["/m1"] = [Arrival(item, True) for item in twice]
+    assert world.findings() == set()
+    del world.arrivals["/m1"][3:5]
+    assert world.findings() == {"webhooks out of order"}
+    world.arrivals["/m1"].pop()
+    assert world.findings() == {"webhooks with missing events"}
+
+
 @pytest.mark.parametrize(
     ("response", "item"),
     [
