@@ -38,7 +38,7 @@ class Aftermath:
 def aftermath(host: Host) -> Aftermath:
     holding: str = at_work(host.agent("hold"))["id"]
     elsewhere: str = at_work(host.agent("steps-worker"), "steps 20 200")["id"]
-    with Load(host) as load, host.agent("steps").say_streaming("steps 20 200") as stream:
+    with Load(host) as load, host.agent("steps").say_streaming("steps 20 500") as stream:
         seen = stream.until("WORKING")
         seen += [stream.next() for _ in range(3)]
         load.wait_for_more(200)
