@@ -1,8 +1,4 @@
-"""One run of an agent for one task: it takes the agent's updates and journals them in order.
-
-Updates are accepted into a draft at once; whatever the draft holds when the previous write has been committed goes
-into the next one. So a fast agent costs one commit, and a stream of small chunks coalesces by itself.
-"""
+"""One run of an agent for one task: how it begins, is limited, waits, is cancelled, and ends."""
 
 from __future__ import annotations
 
@@ -30,17 +26,15 @@ from tasks_app.content.running import (
     holds_stored,
     keep_output,
 )
+from tasks_app.execution.attempt import FAILED_TEXT, Attempt
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.waiting import Waits
-from tasks_app.journal import Change, Journal
+from tasks_app.journal import Journal
 from tasks_app.record import TaskRecord
 from tasks_app.store import Store
 
 logger = logging.getLogger(__name__)
 
-_BUFFERED_EVENTS = 1000  # an agent that is this far ahead of the database waits
-
-FAILED_TEXT = "The agent failed to process the message."
 UNFINISHED_TEXT = "The agent ended without a result."
 TIMEOUT_TEXT = "The agent took longer than its time limit."
 REFUSED_TEXT = "The authorization was refused by {}."
@@ -48,11 +42,10 @@ OVERDUE_TEXT = "The task was not done by its deadline."
 STOPPED_TEXT = "The host was stopped before the agent had finished."
 
 
-class Execution:
-    """Implements `agents.runtimes.base.Updates` for one attempt of one task.
+class Execution(Attempt):
+    """The agent's code at work for one attempt; implements `agents.runtimes.base.Updates`.
 
-    `record` is the task as committed so far. `acknowledged` means that the caller was given a task already, so a
-    Message answer becomes the message of COMPLETED.
+    `acknowledged` means that the caller was given a task already, so a Message answer becomes the message of COMPLETED.
     """
 
     def __init__(
@@ -66,14 +59,10 @@ class Execution:
         ended: Callable[[Execution], None],
         repeated_from: int = 0,
     ) -> None:
+        super().__init__(record, journal, timedelta(seconds=entry.deadline_seconds), repeated_from)
         self.entry = entry
-        self.record = record
         self.acknowledged = False
-        self.first_update: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._run = run
-        self._repeated_from = repeated_from
-        self._draft = TaskDraft(record, repeated_from)
-        self._journal = journal
         self._store = store
         self._waits = waits
         self._answer: asyncio.Future[Answer] | None = None
@@ -81,27 +70,14 @@ class Execution:
         self._ended = ended
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
-        self._fenced = False
         self._in_agent = False
         self._failure = FAILED_TEXT
-        self._writing = False
-        self._flush_scheduled = False
-        self._idle: asyncio.Future[None] | None = None
-        self._settled: asyncio.Future[None] | None = None
 
     # --- life ------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Run the agent's code, as a task of its own that no caller's connection can end."""
         self._task = asyncio.create_task(self._execute(), name=f"run {self.record.id}")
-
-    async def settled(self) -> None:
-        """Wait until the task is stored in a terminal or interrupted state, or this run was fenced off."""
-        if self._is_settled():
-            return
-        if self._settled is None:
-            self._settled = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._settled)
 
     async def cancel(self) -> bool:
         """Stop the agent's code and let it say CANCELED, or say so for it (§3.1.5).
@@ -121,12 +97,10 @@ class Execution:
         return self._cancelling
 
     def fence(self) -> None:
-        """Another attempt owns the task: nothing of this one may be written any more."""
-        self._fenced = True
-        self._draft.take()
+        """Another attempt owns the task: its code is stopped, and nothing that it says may be written any more."""
+        super().fence()
         if self._task is not None:
             self._task.cancel()
-        self._resolve_settled()
 
     async def stop(self) -> None:
         """The host stops: end the run and FAIL the task."""
@@ -243,12 +217,6 @@ class Execution:
             logger.warning("Agent %s ended task %s in %s", self.entry.slug, self.record.id, self._draft.state)
             self._fail(UNFINISHED_TEXT)
 
-    def _fail(self, text: str) -> None:
-        if may_move(self._draft.state, TaskState.FAILED):
-            message = Message(message_id=new_id(), role=Role.AGENT, parts=[Part(text=text)])
-            self._draft.move(TaskState.FAILED, message)
-            self._accepted()
-
     # --- updates of the agent (agents.runtimes.base.Updates) -----------------------------------
 
     async def status(self, state: TaskState, message: Message | None = None, metadata: Raw | UnsetType = UNSET) -> None:
@@ -339,105 +307,17 @@ class Execution:
         idle = not self._writing and not self._draft.events
         return idle and (self.record.state in RUNNING or (self.record.state in INTERRUPTED and not self.waits))
 
-    @property
-    def fenced(self) -> bool:
-        """Whether another attempt owns the task."""
-        return self._fenced
+    def _deadline_moved(self) -> None:
+        if self._in_agent:
+            self._limit.cancel()
+            self._limit_time()
 
-    @property
-    def replied(self) -> bool:
-        """Whether the agent answered with a Message, stored or about to be."""
-        return self._draft.state is TaskState.UNSPECIFIED
+    def _nothing_stored(self) -> None:
+        if self._in_agent and self._task is not None:
+            self._task.cancel()
 
     def _check_fence(self) -> None:
         if self._fenced:
             raise asyncio.CancelledError
         if self._answer is not None:
             raise InvalidAgentResponseError("A run that waits for an answer reports nothing meanwhile.")
-
-    def _accepted(self) -> None:
-        if not self.first_update.done():
-            self.first_update.set_result(None)
-        if not self._writing and not self._flush_scheduled:
-            self._flush_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
-
-    async def _accepted_with_room(self) -> None:
-        self._accepted()
-        if len(self._draft.events) > _BUFFERED_EVENTS:
-            await self._drained()
-
-    # --- storing -----------------------------------------------------------------------------
-
-    def _flush(self) -> None:
-        self._flush_scheduled = False
-        if self._writing or self._fenced or not self._draft.events:
-            self._resolve_idle()
-            return
-        deadline_at = None
-        if self.record.state in INTERRUPTED and self._draft.state in RUNNING:
-            deadline_at = now() + timedelta(seconds=self.entry.deadline_seconds)  # It goes on by itself: a new turn.
-        change = self._draft.change(self.record, self.record.worker, deadline_at=deadline_at)
-        self._writing = True
-        change.stored = lambda won: self._stored(change, won)
-        self._journal.submit(change).add_done_callback(_seen)
-
-    def _stored(self, change: Change, won: bool | None) -> None:
-        self._writing = False
-        if won:
-            self.record.advance(change.events, [m.body for m in change.messages], change.metadata)
-            if change.deadline_at is not None:
-                self.record.deadline_at = change.deadline_at
-                if self._in_agent:
-                    self._limit.cancel()
-                    self._limit_time()
-            if self._is_settled():
-                self._resolve_settled()
-        elif won is None and change.state is not TaskState.FAILED:
-            self._give_up()
-        else:
-            logger.warning("Task %s: attempt %s may not write any more", change.task_id, change.attempt)
-            self.fence()
-        self._flush()
-
-    def _give_up(self) -> None:
-        """The database does not take what the agent said: the task fails as it was before that."""
-        self._draft = TaskDraft(self.record, self._repeated_from)
-        self._fail(FAILED_TEXT)
-        if self._in_agent and self._task is not None:
-            self._task.cancel()
-
-    def _is_settled(self) -> bool:
-        return self._fenced or self.record.state.settled or self.record.state is TaskState.UNSPECIFIED
-
-    def _resolve_settled(self) -> None:
-        if self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
-        if not self.first_update.done():
-            self.first_update.set_result(None)
-
-    def _resolve_idle(self) -> None:
-        if self._idle is not None and not self._writing:
-            self._idle.set_result(None)
-            self._idle = None
-
-    async def _drained(self) -> None:
-        """Wait until everything accepted is stored or given up."""
-        while not self._fenced and (self._writing or self._draft.events):
-            await self._turn()
-
-    async def _turn(self) -> None:
-        """Wait until no write is under way."""
-        if self._idle is None:
-            self._idle = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._idle)
-
-    def snapshot(self) -> TaskRecord:
-        """The task as committed now; later updates do not show in it."""
-        return self.record.copy()
-
-
-def _seen(done: asyncio.Future[bool]) -> None:
-    """The outcome came through `Change.stored`; an error of the journal is logged there."""
-    if not done.cancelled():
-        done.exception()

@@ -12,9 +12,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, count
 
 from protocol.states import INTERRUPTED, RUNNING
-from tasks_app.arrays import plain_array, text_array, time_array
-from tasks_app.journal.changes import Acceptance, Change, Creation
-from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
+from tasks_app.arrays import plain_array, text_array
+from tasks_app.journal.changes import Change, Creation
+from tasks_app.journal.columns import (
+    acceptance_columns,
+    change_columns,
+    config_columns,
+    creation_columns,
+    event_columns,
+    message_columns,
+)
+from tasks_app.push.config import CONFIGS_MAX, REPLACE
 
 CHANNEL = "a2a_events"
 PUSH_MARK = "+"
@@ -214,115 +222,20 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
     ]
     everything = bool(configs or files)
     if everything:
-        columns["config"] = _config_columns(configs)
+        columns["config"] = config_columns(configs)
         columns["files"] = [plain_array(files)]
     if creations or everything:
-        columns["create"] = _creation_columns(creations)
+        columns["create"] = creation_columns(creations)
     if changes or everything:
-        columns["change"] = [*_change_columns(changes), *_event_columns(changes)]
+        columns["change"] = [*change_columns(changes), *event_columns(changes)]
     if everything or any(c.messages for c in changes):
-        columns["speak"] = _message_columns(changes)
+        columns["speak"] = message_columns(changes)
     if everything or any(c.acceptance for c in changes):
-        columns["accept"] = _acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
+        columns["accept"] = acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
     if everything or any(c.new_attempt > c.attempt for c in changes):
         columns["end"] = []
     told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
-
-
-def _config_columns(rows: Sequence[StoredConfig]) -> list[str]:
-    return [
-        plain_array(r.task_id for r in rows),
-        text_array(r.config_id for r in rows),
-        text_array(r.url for r in rows),
-        text_array(r.token for r in rows),
-        text_array(r.scheme for r in rows),
-        text_array(r.credentials for r in rows),
-        text_array(r.version for r in rows),
-        time_array(r.created_at for r in rows),
-        plain_array(r.cursor for r in rows),
-    ]
-
-
-def _creation_columns(rows: Sequence[Creation]) -> list[str]:
-    return [
-        plain_array(r.task_id for r in rows),
-        plain_array(r.agent_id for r in rows),
-        text_array(r.owner for r in rows),
-        text_array(r.context_id for r in rows),
-        text_array(r.status for r in rows),
-        time_array(r.created_at for r in rows),
-        text_array(r.dialect for r in rows),
-        text_array(r.request for r in rows),
-        text_array(r.worker for r in rows),
-        time_array(r.lease_until for r in rows),
-        text_array(r.message.message_id for r in rows),
-        text_array(r.acceptance.digest if r.acceptance else None for r in rows),
-        text_array(r.acceptance.message_id if r.acceptance else None for r in rows),
-        text_array(r.message.body for r in rows),
-        text_array(r.message.search for r in rows),
-        text_array(r.metadata for r in rows),
-        text_array(r.parent_id for r in rows),
-        time_array(r.deadline_at for r in rows),
-    ]
-
-
-def _change_columns(rows: Sequence[Change]) -> list[str]:
-    return [
-        plain_array(r.task_id for r in rows),
-        plain_array(r.version for r in rows),
-        plain_array(r.attempt for r in rows),
-        plain_array(r.state.number for r in rows),
-        text_array(r.status for r in rows),
-        time_array(r.status_at for r in rows),
-        text_array(r.metadata for r in rows),
-        plain_array(r.last_seq for r in rows),
-        plain_array(r.message_count for r in rows),
-        plain_array(r.new_attempt for r in rows),
-        text_array(r.worker for r in rows),
-        time_array(r.lease_until for r in rows),
-        text_array(r.request for r in rows),
-        time_array(r.deadline_at for r in rows),
-    ]
-
-
-def _event_columns(changes: Sequence[Change]) -> list[str]:
-    rows = [(c.task_id, e) for c in changes for e in c.events]
-    return [
-        plain_array(task_id for task_id, _ in rows),
-        plain_array(e.seq for _, e in rows),
-        plain_array(e.kind.value for _, e in rows),
-        text_array(e.body for _, e in rows),
-        text_array(e.metadata for _, e in rows),
-        text_array(e.artifact_id for _, e in rows),
-        plain_array("t" if e.append else "f" for _, e in rows),
-        plain_array("t" if e.last_chunk else "f" for _, e in rows),
-        plain_array(e.attempt for _, e in rows),
-        time_array(e.created_at for _, e in rows),
-    ]
-
-
-def _message_columns(changes: Sequence[Change]) -> list[str]:
-    rows = [(c.task_id, m) for c in changes for m in c.messages]
-    return [
-        plain_array(task_id for task_id, _ in rows),
-        plain_array(m.position for _, m in rows),
-        text_array(m.message_id for _, m in rows),
-        plain_array(m.role for _, m in rows),
-        text_array(m.body for _, m in rows),
-        text_array(m.search for _, m in rows),
-        time_array(m.created_at for _, m in rows),
-    ]
-
-
-def _acceptance_columns(rows: Sequence[tuple[str, Acceptance]]) -> list[str]:
-    return [
-        plain_array(a.agent_id for _, a in rows),
-        text_array(a.owner for _, a in rows),
-        text_array(a.message_id for _, a in rows),
-        plain_array(task_id for task_id, _ in rows),
-        text_array(a.digest for _, a in rows),
-    ]
 
 
 def _payloads(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from agents.runtimes.base import Run, Updates
 from protocol.states import TaskState
-from tasks_app.execution import execution as execution_module
+from tasks_app.execution import attempt
 from tasks_app.operations import send_message
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import PATIENCE, World, chunk, complete, request, say, soon, until
@@ -73,7 +73,7 @@ async def test_updates_while_a_write_is_under_way_wait_for_it_together(world: Wo
 
 async def test_an_agent_far_ahead_of_the_database_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row of the task is locked, so nothing can be stored: the agent is held, its memory bounded."""
-    monkeypatch.setattr(execution_module, "_BUFFERED_EVENTS", 100)
+    monkeypatch.setattr(attempt, "_BUFFERED_EVENTS", 100)
     produced = 0
     started = asyncio.Event()
     locked = asyncio.Event()
