@@ -112,7 +112,6 @@ def everything_is_restarted(site: Site) -> None:
 FAULTS = (
     Fault("kill -9 web", killed("web")),
     Fault("kill -9 second web", killed(SECOND_WEB)),
-    Fault("kill -9 worker", killed("worker")),
     Fault("kill -9 beat", killed("beat")),
     Fault("kill -9 gRPC process", killed("grpc")),
     Fault("kill -9 Valkey", killed("valkey")),
@@ -128,7 +127,6 @@ FAULTS = (
     Fault("gRPC process stands still past its leases", stopped("grpc")),
     Fault("webhooks answer 500", webhooks_fail),
     Fault("webhooks stall", webhooks_stall),
-    Fault("kill -9 worker, Valkey and web", both(killed("worker"), killed("valkey"), killed("web"))),
     Fault("kill -9 everything", everything_is_killed),
     Fault("restart everything", everything_is_restarted),
     Fault("webhooks stall, kill -9 worker", both(webhooks_stall, killed("worker"))),

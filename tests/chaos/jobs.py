@@ -81,6 +81,16 @@ async def echo(person: Person) -> None:
     await send(person, Letter("echo", "hello", ("hello",)))
 
 
+async def big(person: Person) -> None:
+    """A text that is kept in a file on its way in and out, sometimes streamed, sometimes told to a webhook."""
+    text = person.dice.choice("abcdef") * person.dice.randint(1025, 9000)
+    letter = Letter("echo", text, (text,))
+    if person.dice.random() < 0.3:
+        await read_stream(person, letter)
+    else:
+        await send(person, tell_webhook(person, letter) if person.dice.random() < 0.4 else letter)
+
+
 async def direct(person: Person) -> None:
     """Answered with a Message."""
     await send(person, Letter("direct", "hello", None))
@@ -151,12 +161,16 @@ async def following_up(person: Person) -> None:
 
 async def hooked(person: Person) -> None:
     """A send with a webhook of its own."""
-    letter = stepping(person, slowest=20)
+    letter = tell_webhook(person, stepping(person, slowest=20))
+    await send(person, letter.configured(returnImmediately=person.dice.random() < 0.7))
+
+
+def tell_webhook(person: Person, letter: Letter) -> Letter:
+    """The same with a webhook at a path of its own."""
     path = f"/{letter.message_id}"
     config = {"url": f"{person.world.hook_url}{path}", "id": "own", "token": "secret"}
-    letter.configured(taskPushNotificationConfig=config, returnImmediately=person.dice.random() < 0.7)
     person.books.hooks[path] = letter.message_id
-    await send(person, letter)
+    return letter.configured(taskPushNotificationConfig=config)
 
 
 async def doubled(person: Person) -> None:
@@ -242,6 +256,6 @@ async def _read_end(person: Person, agent: str, stream: Stream) -> None:
 
 
 JOBS: tuple[Job, ...] = (
-    *(blocking, echo, direct, immediate, cancelling, racing, relaying, following_up, hooked, hooked, doubled),
+    *(blocking, echo, big, direct, immediate, cancelling, racing, relaying, following_up, hooked, hooked, doubled),
     *(streaming, streaming, streaming),
 )

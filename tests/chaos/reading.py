@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from protocol.states import TaskState
+from protocol.stored_part import PREFIX
+from tasks_app.content.storage import name_of
 from tests.chaos.books import Arrival, Arrivals, Item, Stored, StoredTask, artifact_item, item_of, status_item
 from tests.support.receiver import Receiver
 
@@ -27,8 +30,11 @@ _COUNTERS = """SELECT a.slug, c.owner, c.state, sum(c.tasks)::bigint FROM tasks_
     JOIN agents_agent a ON a.id = c.agent_id GROUP BY 1, 2, 3 HAVING sum(c.tasks) <> 0"""
 
 
-def read_stored(connection: psycopg.Connection, owner: str) -> Stored:
-    """All tasks of a principal as they are now, and the counters of everybody, of one moment."""
+def read_stored(connection: psycopg.Connection, owner: str, files: Path) -> Stored:
+    """All tasks of a principal as they are now, and the counters of everybody, of one moment.
+
+    `files` is the folder of the parts that are not in bodies.
+    """
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         stored = Stored()
@@ -37,7 +43,7 @@ def read_stored(connection: psycopg.Connection, owner: str) -> Stored:
         for task_id, attempt in connection.execute(_RUNS, [owner]):
             stored.tasks[task_id].recorded.add(attempt)
         for task_id, seq, kind, body, append, attempt in connection.execute(_EVENTS, [owner]):
-            item = _item(kind, json.loads(body), append)
+            item = _item(kind, json.loads(body), append, files)
             stored.tasks[task_id].log.append((seq, item))
             stored.tasks[task_id].made |= {attempt} if item.kind == "artifact" else set()
         for message_id, task_id in connection.execute(_MESSAGES, [owner]):
@@ -61,7 +67,17 @@ def _name(state: int) -> str:
     return str(TaskState.from_number(state)).removeprefix("TASK_STATE_")
 
 
-def _item(kind: int, body: dict[str, Any], append: bool) -> Item:
+def _item(kind: int, body: dict[str, Any], append: bool, files: Path) -> Item:
     if kind == 1:
         return status_item(body)
-    return artifact_item(body, append) if kind == 2 else item_of({"message": body})
+    if kind == 3:
+        return item_of({"message": body})
+    for part in body["parts"]:
+        if part.get("raw", "").startswith(PREFIX):
+            part["text"] = _text_in_file(part["raw"].split(":")[2], files)
+    return artifact_item(body, append)
+
+
+def _text_in_file(part_id: str, files: Path) -> str:
+    path = files / name_of(part_id)
+    return path.read_text() if path.exists() else f"(no file {part_id})"

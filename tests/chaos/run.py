@@ -140,4 +140,4 @@ async def _read(world: World, books: Books, stored: Stored, plan: Plan) -> None:
 
 def _stored(site: Site) -> Stored:
     with site.connect() as connection:
-        return read_stored(connection, OWNER)
+        return read_stored(connection, OWNER, site.files)

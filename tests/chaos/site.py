@@ -55,7 +55,9 @@ class Site:
         self._second_port: int = self._listener.getsockname()[1]
         self._second: Process | None = None
         self.receiver.__enter__()
-        self.copy = Copy(self.folder / "host", None, **{"OUTBOUND_ALLOW": HOST} | environment)
+        self.copy = Copy(
+            self.folder / "host", None, **{"OUTBOUND_ALLOW": HOST, "STORED_PART_BYTES": "1024"} | environment
+        )
         try:
             self.copy.wait_ready()
             self.start_second_web()
@@ -81,6 +83,11 @@ class Site:
         self._listener.close()
         if not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def files(self) -> Path:
+        """The folder of big parts."""
+        return self._layout.parts
 
     @property
     def lease_seconds(self) -> float:
