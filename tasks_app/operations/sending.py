@@ -10,8 +10,9 @@ from msgspec import UNSET
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.execution.execution import Execution
-from tasks_app.operations.accepting import Accepted, accept_message
+from tasks_app.operations.accepting import accept_message
 from tasks_app.operations.call import Call
+from tasks_app.operations.incoming import Accepted
 from tasks_app.operations.waiting import settled_record
 from tasks_app.record import TaskRecord
 

@@ -15,9 +15,10 @@ from protocol.stored_part import MARK
 from protocol.timestamps import now
 from tasks_app.content.restoring import Policy, restored
 from tasks_app.hub import Follower
-from tasks_app.operations.accepting import Accepted, accept_message
+from tasks_app.operations.accepting import accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.contents import policy_of
+from tasks_app.operations.incoming import Accepted
 from tasks_app.operations.sending import Answer, answers_with_message
 from tasks_app.past import task_at
 from tasks_app.record import Event, EventKind, TaskRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.errors import TaskNotFoundError, UnavailableError
 from tasks_app.host import Host
 from tasks_app.hub import Follower
-from tasks_app.operations.accepting import Accepted
+from tasks_app.operations.incoming import Accepted
 from tasks_app.record import EventKind, TaskRecord
 
 _LOOK_AGAIN_SECONDS = 30.0
