@@ -22,13 +22,13 @@ _HISTORY = """(SELECT string_agg(m.body, E'\\x1e' ORDER BY m.position) FROM task
 _ARTIFACTS = f"""(SELECT string_agg(concat_ws(E'\\x1f', e.seq, e.append, e.last_chunk, e.attempt,
         extract(epoch FROM e.created_at), to_json(e.artifact_id), coalesce(e.metadata, ''), e.body),
         E'\\x1e' ORDER BY e.seq)
-    FROM tasks_app_event e WHERE e.task_id = t.id AND e.kind = {EventKind.ARTIFACT.value} AND e.seq <= t.last_seq)"""
+    FROM tasks_app_event e WHERE e.task_id = t.id AND e.kind = {EventKind.ARTIFACT.value} AND e.seq <= {{until}})"""
 
 
-def full_tasks(history: bool = True, artifacts: bool = True) -> str:
-    """SELECT … FROM tasks: rows for `full_record`, as of one moment."""
+def full_tasks(history: bool = True, artifacts: bool = True, until: str = "t.last_seq") -> str:
+    """SELECT … FROM tasks: rows for `full_record`, as of one moment; artifacts as they were at the seq `until`."""
     said = _HISTORY if history else "NULL"
-    made = _ARTIFACTS if artifacts else "NULL"
+    made = _ARTIFACTS.format(until=until) if artifacts else "NULL"
     return f"SELECT {TASK_COLUMNS}, {said}, {made} FROM tasks_app_task t"
 
 

@@ -24,6 +24,7 @@ _PAGED = f"""SELECT {EVENT_COLUMNS} FROM (
 _EVENTS_PAGE = f"{_PAGED.format(task_id='%(task_id)s', after='%(after)s')} ORDER BY seq"
 _EVENTS_AFTER = f"""SELECT e.* FROM unnest(%(ids)s::text[], %(seqs)s::int[]) AS c(id, after)
     CROSS JOIN LATERAL ({_PAGED.format(task_id="c.id", after="c.after")}) e ORDER BY task_id, seq"""
+_UNTIL = f"{full_tasks(until='least(t.last_seq, %(until)s)')} WHERE t.id = %(id)s"
 _EXISTING = "SELECT id FROM tasks_app_task WHERE id = ANY(%s)"
 _STATUSES = f"""SELECT {EVENT_COLUMNS} FROM tasks_app_event
     WHERE task_id = %s AND kind = {EventKind.STATUS.value} ORDER BY seq"""
@@ -60,6 +61,11 @@ class Store:
     async def load(self, task_id: str) -> TaskRecord | None:
         """The task with its history and artifacts, as committed now. Callers must not change it: it may be shared."""
         return await self._loader.load(task_id)
+
+    async def load_until(self, task_id: str, seq: int) -> TaskRecord | None:
+        """The same, but its artifacts as they were at event `seq`: who comes back reads the rest of the log."""
+        rows = await self.query(_UNTIL, {"id": task_id, "until": seq})
+        return full_record(rows[0]) if rows else None
 
     async def load_many(
         self, ids: Sequence[str], *, history: bool = True, artifacts: bool = True

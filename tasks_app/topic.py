@@ -12,7 +12,7 @@ from tasks_app.store import Page
 
 REMEMBERED = 256
 """Events that a topic keeps at most."""
-PAGE = Page(events=256, size=256 * 1024)
+PAGE = Page(events=1024, size=256 * 1024)
 """What a stream is given at a time."""
 
 

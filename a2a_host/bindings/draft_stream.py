@@ -43,6 +43,11 @@ class DraftFrames(Frames):
             self.beside = b"," + bytes(encode(beside))[1:-1]
         return frame
 
+    @property
+    def at_hand(self) -> bool:
+        """See `Frames.at_hand`."""
+        return self._frames.at_hand
+
     async def aclose(self) -> None:
         """See `Frames.aclose`."""
         await self._frames.aclose()

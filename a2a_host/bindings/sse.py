@@ -23,6 +23,7 @@ _HEADERS: Headers = [
     *CORS,
 ]
 _KEEP_ALIVE = b": keep-alive\n\n"
+_TOGETHER = 64 * 1024  # bytes after which events that are at hand are sent and not joined with more
 
 
 class Frames:
@@ -50,6 +51,11 @@ class Frames:
         if frame.payload is not None:
             frame.payload = self._dialect.write(self._kind, frame.payload)
         return frame
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the next frame is there, so that nobody waits for it."""
+        return self._stream.at_hand
 
     async def aclose(self) -> None:
         """Read no more."""
@@ -93,13 +99,24 @@ class EventStream(AsyncHttpConsumer):  # type: ignore[misc]
     async def _send_frames(self) -> None:
         await self.send_headers(status=200, headers=[*_HEADERS, *(self._frames.headers or ())])
         try:
-            while (event := await self._next_event()) is not None:
-                await self.send_body(event, more_body=True)
-                del event
+            while events := await self._next_events():
+                await self.send_body(events, more_body=True)
+                del events
         except Exception:
             # The client sees the end without a terminal state and subscribes again.
             logger.exception("A stream ended early")
         await self.send_body(b"")
+
+    async def _next_events(self) -> bytes:
+        """The next event, and those behind it that are at hand: who comes back to a long log is sent a few pieces."""
+        event = await self._next_event()
+        if event is None or not self._frames.at_hand:
+            return event or b""
+        events, size = [event], len(event)
+        while size < _TOGETHER and self._frames.at_hand and (event := await self._next_event()) is not None:
+            events.append(event)
+            size += len(event)
+        return b"".join(events)
 
     async def _next_event(self) -> bytes | None:
         frame = await self._frames.next()

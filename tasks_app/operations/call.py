@@ -86,9 +86,13 @@ class Call:
         """Whether the caller is anonymous and shares no history with other anonymous ones."""
         return self.caller.owner == ANONYMOUS and not self.entry.shared_history
 
-    async def load_task(self, task_id: str) -> TaskRecord:
-        """A task of this caller and agent. Raises TaskNotFoundError, the same for absent and for somebody else's."""
-        record = await self.host.store.load(task_id)
+    async def load_task(self, task_id: str, until: int | None = None) -> TaskRecord:
+        """A task of this caller and agent, its artifacts as they were at event `until` if that is given.
+
+        Raises TaskNotFoundError, the same for absent and for somebody else's.
+        """
+        store = self.host.store
+        record = await (store.load(task_id) if until is None else store.load_until(task_id, until))
         if record is None or not may_see(record, self.entry.id, self.caller.owner):
             raise TaskNotFoundError(task_id)
         return record

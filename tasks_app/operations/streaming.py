@@ -108,6 +108,11 @@ class TaskStream:
         self._follower.close()
 
     @property
+    def at_hand(self) -> bool:
+        """Whether the next frame is there, so that nobody waits for it."""
+        return bool(self._ready)
+
+    @property
     def first_seq(self) -> int:
         """The seq of the first frame, as long as it has not been asked for."""
         assert self._first is not None
@@ -194,7 +199,8 @@ async def _follow(
     _check_streaming(call)
     follower = call.host.hub.follow(request.id)
     try:
-        record = await call.load_task(request.id)
+        after = call.resume_after
+        record = await call.load_task(request.id, None if after is None or after < 0 else after)
         if record.state.terminal and not ended_too and not _missed(call, record):
             raise UnsupportedOperationError(
                 f"The task is {record.state}; there is nothing to subscribe to.",

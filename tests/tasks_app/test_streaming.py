@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from a2a_host.bindings.sse import EventStream, Frames
 from agents.runtimes.base import Run, Updates
+from protocol.dialects.v1 import V1_0
 from protocol.errors import TaskNotFoundError, UnsupportedOperationError
+from protocol.model import StreamResponse
 from protocol.requests import SubscribeToTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
 from tasks_app.operations import send_message, stream_message, subscribe_to_task
 from tasks_app.operations.streaming import TaskStream
 from tests.tasks_app.checks import check_everything
-from tests.tasks_app.world import World, chunk, complete, request, say, soon, until
+from tests.tasks_app.world import PATIENCE, World, chunk, complete, request, say, soon, until
 
 Story = list[tuple[int, str]]
 
@@ -341,3 +344,35 @@ async def test_a_repeated_message_gets_the_stream_of_its_task(world: World) -> N
     for stream in (first, second, after):
         await stream.aclose()
     assert await world.query("SELECT count(*) FROM tasks_app_task") == [(1,)]
+
+
+async def test_who_comes_back_to_a_long_log_is_sent_many_events_at_once(world: World) -> None:
+    """Whole SSE events, as the log has them; the artifacts of the first are as they were at the event that is named."""
+    agent = Counting(2000)
+    entry = await world.add_agent(agent)
+    call = world.call(entry)
+    first = await stream_message(call, request("go"))
+    (_, response), *_ = await frames(first, 1)
+    task_id = response["task"]["id"]
+    await first.aclose()
+    agent.finish()
+    async with asyncio.timeout(PATIENCE):
+        while (await world.load(task_id)).state is not TaskState.COMPLETED:
+            pass
+
+    call.resume_after = 3
+    stream = await subscribe_to_task(call, SubscribeToTaskRequest(id=task_id))
+    bodies: list[bytes] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            bodies.append(message["body"])
+
+    await soon(EventStream(Frames(stream, V1_0, StreamResponse))({}, asyncio.Event().wait, send))
+    events = b"".join(bodies).split(b"\n\n")
+    assert events.pop() == b""
+    assert [int(event.split(b"\n")[0].removeprefix(b"id: ")) for event in events] == list(range(3, 2003))
+    task = json.loads(events[0].partition(b"data: ")[2])["task"]
+    assert [part["text"] for part in task["artifacts"][0]["parts"]] == ["0,", "1,"]
+    assert len(bodies) < 30
+    assert max(map(len, bodies)) < 70_000

@@ -11,7 +11,7 @@ import pytest
 from tests.support.callers import Caller, make_client
 from tests.support.deployment import Deployment, Web, wait_until
 
-KEYS = {f"a2a_key-of-the-websocket-user-{number:02}": f"user-{number:02}" for number in range(60)}
+KEYS = {f"a2a_key-of-the-websocket-user-{number:03}": f"user-{number:03}" for number in range(200)}
 EXTENSION = "https://e.test/extensions/geo/v1"
 AGENTS = [
     ("quiet", "--simulator", "steps", "--no-streaming"),

@@ -41,6 +41,11 @@ class TaskFrames(Frames):
             return Frame(frame.seq, self._events.write(frame.payload))
         return frame
 
+    @property
+    def at_hand(self) -> bool:
+        """See `Frames.at_hand`."""
+        return self._frames is not None and self._frames.at_hand
+
     async def aclose(self) -> None:
         """See `Frames.aclose`."""
         if self._frames is not None:
