@@ -18,7 +18,7 @@ HUNDRED_STEPS = 20  # chunks of each of a hundred tasks
 HEALTHY = 200  # tasks whose notifications are looked at one after the other
 
 _ONE = Bound("Webhook deliveries, one config", "deliveries/s", at_least=100)
-_HUNDRED = Bound("Webhook deliveries, 100 configs", "deliveries/s", at_least=200)
+_HUNDRED = Bound("Webhook deliveries, 100 configs", "deliveries/s", at_least=300)
 _P50 = Bound("Webhook delay from the event to its receiver, p50", "ms", at_most=50)
 _P99 = Bound("Webhook delay from the event to its receiver, p99", "ms")
 
