@@ -126,8 +126,8 @@ def test_bad_executor(executor: str, text: str) -> None:
 
 
 def test_unknown_simulator() -> None:
-    text = "There is no simulator 'ecko'. There are: echo, data, steps, hold, ask, auth, direct, boom, reject."
-    assert errors_of(executor="ecko") == {"executor": [text]}
+    known = "echo, data, steps, hold, ask, auth, direct, boom, reject, wait, relay"
+    assert errors_of(executor="ecko") == {"executor": [f"There is no simulator 'ecko'. There are: {known}."]}
 
 
 @pytest.mark.parametrize(

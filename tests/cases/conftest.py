@@ -92,9 +92,15 @@ def lonely_web(deployment: Deployment) -> Web:
 
 
 @pytest.fixture(scope="package")
-def worker(deployment: Deployment, outbound: dict[str, str]) -> Process:
+def of_workers(outbound: dict[str, str]) -> dict[str, str]:
+    """Environment of the worker, and of one that takes its place."""
+    return outbound | {"RETENTION_SECONDS": "1"}
+
+
+@pytest.fixture(scope="package")
+def worker(deployment: Deployment, of_workers: dict[str, str]) -> Process:
     """The Celery worker, for tests of agents that run in one and of webhooks."""
-    return deployment.start_worker(RETENTION_SECONDS="1", **outbound)
+    return deployment.start_worker(**of_workers)
 
 
 @pytest.fixture(scope="package")

@@ -217,10 +217,10 @@ async def test_a_slow_follower_reads_the_log(log: Log, monkeypatch: pytest.Monke
 async def test_a_topic_remembers_a_bounded_number_of_events(log: Log) -> None:
     async with log.hub.follow(log.task_id) as follower:
         await log.begin(follower)
-        await log.write_here(300)
+        await log.write_here(1100)
         first = await follower.next(PATIENCE)
-        assert [e.seq for e in first] == list(range(1, 257)), "a page of the log: memory reaches back to 45"
-        assert await read(follower, 300) == list(range(257, 301))
+        assert [e.seq for e in first] == list(range(1, 1025)), "a page of the log: memory reaches back to 845"
+        assert await read(follower, 1100) == list(range(1025, 1101))
 
 
 async def test_big_events_come_in_small_pages(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
