@@ -59,6 +59,7 @@ class Supervisor:
         self._grace = grace
         self._say = say
         self._watched: dict[str, _Watched] = {}
+        self._stop_requested = False
 
     def listen(self) -> None:
         """Take the signals. SIGCHLD stays pending until it is waited for; a second request to stop does not wait."""
@@ -68,7 +69,13 @@ class Supervisor:
 
     def _request_stop(self, number: int, frame: FrameType | None) -> None:
         self._heed_last_signal()
+        self._stop_requested = True
         raise StopRequested
+
+    def _heed_request(self) -> None:
+        """The request again: where the signal came, Python may have had to drop it, as in a finalizer."""
+        if self._stop_requested:
+            raise StopRequested
 
     def _heed_last_signal(self) -> None:
         """From now on a signal ends this process at once, and then the kernel ends the children."""
@@ -77,6 +84,8 @@ class Supervisor:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def start(self, service: Service) -> Process:
+        """Raises StopRequested."""
+        self._heed_request()
         process = Process(service)
         self._watched[service.name] = _Watched(process)
         remember(self._layout, [watched.process for watched in self._watched.values()])
@@ -85,6 +94,7 @@ class Supervisor:
     def run(self) -> None:
         """Keep everything running. Ends by StopRequested, or by ServiceError when a service cannot be kept up."""
         while True:
+            self._heed_request()
             self._wait()
             for watched in self._watched.values():
                 self._look_after(watched)
@@ -92,6 +102,7 @@ class Supervisor:
 
     def check(self, timeout: float) -> None:
         """For the time of the start: wait `timeout` seconds. Raises ServiceError as soon as a service has ended."""
+        self._heed_request()
         signal.sigtimedwait([signal.SIGCHLD], timeout)
         for watched in self._watched.values():
             process = watched.process

@@ -74,6 +74,25 @@ def test_a_signal_asks_for_the_end(supervisor: Supervisor, tmp_path: Path) -> No
         supervisor.run()
 
 
+class Interrupted:
+    """Is told to stop where Python drops exceptions."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_whose_exception_is_lost_asks_for_the_end_too(supervisor: Supervisor, tmp_path: Path) -> None:
+    Interrupted()
+    with pytest.raises(StopRequested):
+        supervisor.run()
+    with pytest.raises(StopRequested):
+        supervisor.check(0)
+    with pytest.raises(StopRequested):
+        supervisor.start(shell(tmp_path, "late", "exec sleep 600"))
+    assert not (tmp_path / "late.log").exists()
+
+
 def test_who_does_not_listen_is_made_to_end(supervisor: Supervisor, tmp_path: Path) -> None:
     deaf = supervisor.start(shell(tmp_path, "deaf", "trap '' TERM; echo ready; while :; do sleep 600; done"))
     polite = supervisor.start(shell(tmp_path, "polite", "exec sleep 600"))
