@@ -5,8 +5,30 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from agents.runtimes.base import Run, Updates
+from agents.runtimes.errors import RunEndedError
 
-current: ContextVar[tuple[Run, Updates]] = ContextVar("a2a_host_run")
+
+class Inside:
+    """Holds a run while it goes on. Contexts are copied and kept in many places, and would keep the run alive too."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, run: Run, updates: Updates) -> None:
+        self._held: tuple[Run, Updates] | None = (run, updates)
+        _current.set(self)
+
+    def leave(self) -> None:
+        """The run is over, also for tasks that its code has left behind."""
+        self._held = None
+
+    def run(self) -> tuple[Run, Updates]:
+        """Raises RunEndedError when it is over."""
+        if self._held is None:
+            raise RunEndedError
+        return self._held
+
+
+_current: ContextVar[Inside] = ContextVar("a2a_host_run")
 """Set by the host around each run. asyncio hands it on to tasks that are made inside."""
 
 
@@ -15,8 +37,9 @@ class NoRunError(RuntimeError):
 
 
 def current_run() -> tuple[Run, Updates]:
-    """The run, and where it reports. Raises NoRunError outside of one."""
+    """The run, and where it reports. Raises NoRunError outside of one, RunEndedError after it."""
     try:
-        return current.get()
+        inside = _current.get()
     except LookupError:
         raise NoRunError(NoRunError.__doc__) from None
+    return inside.run()

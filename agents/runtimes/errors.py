@@ -13,3 +13,10 @@ class DelegationError(Exception):
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class RunEndedError(DelegationError):
+    """This run of the task has ended, so it delegates nothing any more."""
+
+    def __init__(self) -> None:
+        super().__init__(str(type(self).__doc__), "RUN_ENDED")

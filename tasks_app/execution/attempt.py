@@ -115,6 +115,7 @@ class Attempt:
         self._journal.submit(change).add_done_callback(_seen)
 
     def _stored(self, change: Change, won: bool | None) -> None:
+        change.stored = None  # It holds the change that holds it.
         self._writing = False
         if won:
             self.record.advance(change.events, [m.body for m in change.messages], change.metadata)

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from agents.registry import AgentEntry
 from agents.runtimes.base import Answer, Run
-from agents.runtimes.current import current
+from agents.runtimes.current import Inside
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
@@ -120,6 +120,7 @@ class Execution(Attempt):
         return self.record.state in RUNNING
 
     async def _execute(self) -> None:
+        inside = Inside(self._run, self)
         try:
             try:
                 await self._execute_agent()
@@ -135,12 +136,12 @@ class Execution(Attempt):
             if self._waited and not self.record.state.terminal:
                 await self._waits.end(self.record)
         finally:
+            inside.leave()
             self._ended(self)
 
     async def _execute_agent(self) -> None:
         self._in_agent = True
         self._limit_time()
-        current.set((self._run, self))
         try:
             await self._fill()
             answered = self._run.answered

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agents.access import may_call
 from agents.runtimes.base import Run
-from agents.runtimes.errors import DelegationError
+from agents.runtimes.errors import DelegationError, RunEndedError
 from protocol import codec
 from protocol.errors import A2AError, InvalidParamsError, PermissionDeniedError, UnavailableError
 from protocol.model import Task
@@ -82,7 +82,7 @@ class HostDelegations:
         rows = await self._host.store.query(_LINE, [run.task_id])
         state, attempt, deadline_at, depth = rows[0] if rows else (TaskState.CANCELED.number, 0, None, 0)
         if TaskState.from_number(state).terminal or attempt != run.attempt:
-            raise DelegationError("This run of the task has ended, so it delegates nothing any more.", "RUN_ENDED")
+            raise RunEndedError
         if depth >= MAX_DEPTH:
             raise DelegationError(
                 f"{MAX_DEPTH} tasks stand above this one, each delegated by the one before: it may not delegate.",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
+import weakref
 
 import pytest
 
 from agents.runtimes.base import Run, Updates
+from agents.runtimes.current import current_run
 from protocol.states import TaskState
 from tasks_app.execution import attempt
 from tasks_app.operations import send_message
@@ -39,6 +42,25 @@ async def test_an_agent_that_completes(world: World) -> None:
     assert json.loads(stored.render()) == task, "what was answered is what is stored"
     assert stored.worker == world.hosts[0].origin, "who ran it is kept"
     await check_everything(world)
+
+
+async def test_a_run_that_has_ended_is_no_work_for_the_garbage_collector(world: World) -> None:
+    """Cycles of garbage at this place made each call a fifth more expensive."""
+    runs: list[weakref.ref[Updates]] = []
+
+    async def act(run: Run, updates: Updates) -> None:
+        assert current_run()[0] is run
+        runs.append(weakref.ref(updates))
+        await updates.status(TaskState.COMPLETED)
+
+    entry = await world.add_agent(act)
+    gc.disable()
+    try:
+        await soon(send_message(world.call(entry), request()))
+        await until(lambda: not world.hosts[0].executions, "the end of the run")
+        await until(lambda: runs[0]() is None, "the run to be forgotten")
+    finally:
+        gc.enable()
 
 
 async def test_updates_of_one_moment_cost_one_write(world: World) -> None:
