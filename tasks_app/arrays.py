@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 
@@ -19,4 +19,13 @@ def plain_array(values: Iterable[object]) -> str:
 
 def time_array(values: Iterable[datetime | None]) -> str:
     """A timestamptz[] literal of aware times."""
-    return "{" + ",".join("NULL" if v is None else '"' + v.isoformat() + '"' for v in values) + "}"
+    return "{" + ",".join(_times(values)) + "}"
+
+
+def _times(values: Iterable[datetime | None]) -> Iterator[str]:
+    """Neighbours are often one moment, and printing it is what costs."""
+    latest, text = None, "NULL"
+    for moment in values:
+        if moment is not latest:
+            latest, text = moment, "NULL" if moment is None else '"' + moment.isoformat() + '"'
+        yield text

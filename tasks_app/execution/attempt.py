@@ -42,16 +42,13 @@ class Attempt:
         self._fenced = False
         self._writing = False
         self._flush_scheduled = False
-        self._idle: asyncio.Future[None] | None = None
-        self._settled: asyncio.Future[None] | None = None
+        self._idle = _Waiters()
+        self._settled = _Waiters()
 
     async def settled(self) -> None:
         """Wait until the task is stored in a terminal or interrupted state, or this run was fenced off."""
-        if self._is_settled():
-            return
-        if self._settled is None:
-            self._settled = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._settled)
+        if not self._is_settled():
+            await self._settled.wait()
 
     def fence(self) -> None:
         """Another attempt owns the task: nothing of this one may be written any more."""
@@ -71,7 +68,7 @@ class Attempt:
 
     def snapshot(self) -> TaskRecord:
         """The task as committed now; later updates do not show in it."""
-        return self.record.copy()
+        return self.record if self.record.state.terminal else self.record.copy()
 
     # --- for the run ---------------------------------------------------------------------------
 
@@ -88,10 +85,10 @@ class Attempt:
             self._flush_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
-    async def _accepted_with_room(self) -> None:
-        self._accepted()
-        if len(self._draft.events) > _BUFFERED_EVENTS:
-            await self._drained()
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the agent has to wait for the database."""
+        return len(self._draft.events) > _BUFFERED_EVENTS
 
     def _deadline_moved(self) -> None:
         """The record has another `deadline_at`."""
@@ -104,7 +101,7 @@ class Attempt:
     def _flush(self) -> None:
         self._flush_scheduled = False
         if self._writing or self._fenced or not self._draft.events:
-            self._resolve_idle()
+            self._wake_idle()
             return
         deadline_at = None
         if self.record.state in INTERRUPTED and self._draft.state in RUNNING:
@@ -141,26 +138,40 @@ class Attempt:
         return self._fenced or self.record.state.settled or self.record.state is TaskState.UNSPECIFIED
 
     def _resolve_settled(self) -> None:
-        if self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
+        self._settled.wake()
         if not self.first_update.done():
             self.first_update.set_result(None)
 
-    def _resolve_idle(self) -> None:
-        if self._idle is not None and not self._writing:
-            self._idle.set_result(None)
-            self._idle = None
+    def _wake_idle(self) -> None:
+        if not self._writing:
+            self._idle.wake()
 
     async def _drained(self) -> None:
         """Wait until everything accepted is stored or given up."""
         while not self._fenced and (self._writing or self._draft.events):
-            await self._turn()
+            await self._idle.wait()
 
-    async def _turn(self) -> None:
-        """Wait until no write is under way."""
-        if self._idle is None:
-            self._idle = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._idle)
+
+class _Waiters:
+    """Those who wait for one moment; each may give up without the others."""
+
+    __slots__ = ("_futures",)
+
+    def __init__(self) -> None:
+        self._futures: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> None:
+        """Return when somebody calls `wake`."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._futures.append(future)
+        await future
+
+    def wake(self) -> None:
+        """Let everybody go who waits now."""
+        futures, self._futures = self._futures, []
+        for future in futures:
+            if not future.done():
+                future.set_result(None)
 
 
 def _seen(done: asyncio.Future[bool]) -> None:

@@ -116,7 +116,7 @@ class Execution(Attempt):
         """
         self.fence()
         while self._writing:
-            await self._turn()
+            await self._idle.wait()
         return self.record.state in RUNNING
 
     async def _execute(self) -> None:
@@ -226,7 +226,9 @@ class Execution(Attempt):
         if message is not None and has_big(message.parts):
             message = await self._with_files(message)
         self._draft.move(state, message, metadata)
-        await self._accepted_with_room()
+        self._accepted()
+        if self._is_ahead:
+            await self._drained()
 
     async def artifact(
         self,
@@ -241,7 +243,9 @@ class Execution(Attempt):
         if has_big(artifact.parts):
             artifact = await self._with_files(artifact)
         self._draft.add_artifact(artifact, append, last_chunk, metadata)
-        await self._accepted_with_room()
+        self._accepted()
+        if self._is_ahead:
+            await self._drained()
 
     async def reply(self, message: Message) -> None:
         """Answer with a Message and no task (§3.1.1)."""
@@ -287,7 +291,6 @@ class Execution(Attempt):
         self.record, self._draft, self._repeated_from = record, TaskDraft(record), 0
         self._run.attempt = record.attempt
         self._waited = False
-        self._settled = None
         self.first_update = asyncio.get_running_loop().create_future()
         self._answer.set_result(answer)
 
