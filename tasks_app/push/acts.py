@@ -60,7 +60,8 @@ def retry_now(act: Act) -> None:
 
 
 def redeliver(act: Act, seq: int) -> None:
-    """Send one event once more, beside the others: the cursor stays, and whatever comes of it is in the ledger only."""
+    """Send one event once more, beside the others: the cursor stays, and what comes of it is in the ledger only, unless
+    the receiver says that it is gone for good."""
     with _changing(act, "redeliver", f"Event {seq} is sent again.") as (row, task):
         _require(0 < seq <= task.last_seq, f"The task has no event {seq}.")
         _resend(row, seq)

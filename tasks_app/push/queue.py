@@ -74,8 +74,8 @@ _STORE = f"""WITH outcome AS (
         FROM tasks_app_pushconfig p JOIN outcome o ON o.task_id = p.task_id AND o.config_id = p.config_id
         WHERE o.claim = p.claim ORDER BY p.task_id, p.config_id FOR NO KEY UPDATE OF p
     ), judged AS (
-        SELECT *, CASE WHEN NOT failed THEN '' WHEN at_once <> '' THEN at_once
-            WHEN {_NOW} >= since + %(give_up)s THEN too_long ELSE '' END AS reason FROM held
+        SELECT *, CASE WHEN at_once <> '' THEN at_once
+            WHEN failed AND {_NOW} >= since + %(give_up)s THEN too_long ELSE '' END AS reason FROM held
     ), planned AS (
         SELECT *, CASE WHEN resend <> '{{}}' THEN {_NOW}
             WHEN NOT active OR reason <> '' THEN NULL
@@ -88,7 +88,7 @@ _STORE = f"""WITH outcome AS (
             failing_since = CASE WHEN j.went THEN NULL WHEN j.failed THEN j.since ELSE p.failing_since END,
             last_error = CASE WHEN j.kind = {EVENT} THEN j.error ELSE p.last_error END,
             disabled_reason = CASE WHEN j.reason = '' THEN p.disabled_reason ELSE j.reason END,
-            disabled_at = CASE WHEN j.reason = '' THEN p.disabled_at ELSE {_NOW} END
+            disabled_at = CASE WHEN j.reason = '' THEN p.disabled_at ELSE coalesce(p.disabled_at, {_NOW}) END
         FROM planned j WHERE p.task_id = j.task_id AND p.config_id = j.config_id
         RETURNING p.task_id, p.config_id, p.claim, p.resend,
             CASE WHEN p.disabled_reason = '' AND p.paused_at IS NULL THEN p.last_seq ELSE p.cursor END AS wanted

@@ -21,6 +21,7 @@ def retry_after(attempts: int, name: str) -> timedelta:
 
 
 def reason_of(status: int | None, error: str) -> tuple[str, str]:
-    """Why a failed attempt disables a webhook: at once ("" if it does not), or because it was the last one."""
+    """Why a failed attempt disables a webhook: at once ("" if it does not), whatever was sent, or because it was the
+    last one that its events had."""
     at_once = "The receiver says that the address is gone for good (HTTP 410)." if status == 410 else ""
     return at_once, f"No event could be delivered for {GIVE_UP / timedelta(hours=1):.0f} hours. The last error: {error}"

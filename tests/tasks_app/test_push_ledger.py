@@ -25,6 +25,7 @@ from tests.tasks_app.world import World, ask, request
 
 LEDGER = """SELECT kind, seq, attempt, status, error, response, next_at FROM tasks_app_delivery
     WHERE task_id = %s ORDER BY id"""
+GONE = "The receiver says that the address is gone for good (HTTP 410)."
 HEALTH = "failing_since, disabled_reason, disabled_at, paused_at, due_at"
 
 
@@ -77,7 +78,7 @@ async def test_a_gone_receiver_disables_at_once(world: World, delivery: Delivery
     last_seq = (await all_done(world, task_id))[0]
     await wait_for_row(world, task_id, 0, last_seq, False, False, 1, "HTTP 410")
     state = await health(world, task_id)
-    assert state["disabled_reason"] == "The receiver says that the address is gone for good (HTTP 410)."
+    assert state["disabled_reason"] == GONE
     assert state["disabled_at"] is not None
     await delivery.deliver([task_id])
     await delivery.sweep()
@@ -176,13 +177,45 @@ async def test_a_redelivery_that_fails_is_no_failure_of_the_webhook(
     await delivery.deliver([task_id])
     done = await all_done(world, task_id)
     await wait_for_row(world, task_id, *done)
-    receiver.answers["/refuses"] = lambda _: 410
+    receiver.answers["/refuses"] = lambda _: 500
     await do(acts.redeliver, task_id, 1)
     await delivery.sweep()
     await idle(delivery)
     assert await row(world, task_id) == done
     assert {k: v for k, v in (await health(world, task_id)).items() if v} == {}
-    assert (await ledger(world, task_id))[-1] == (2, 1, 1, 410, "HTTP 410", "")
+    assert (await ledger(world, task_id))[-1] == (2, 1, 1, 500, "HTTP 500", "")
+
+
+@pytest.mark.parametrize(("by_hand", "seq"), [(acts.redeliver, 1), (acts.send_test, 0)])
+async def test_a_receiver_that_is_gone_when_a_person_has_something_sent_is_disabled_at_once(
+    world: World, delivery: Delivery, receiver: Receiver, by_hand: Callable[..., None], seq: int
+) -> None:
+    path = f"/left-{seq}"
+    entry = await world.add_agent(ask, push_notifications=True)
+    task_id = await tell(world, entry, receiver.url(path), id="c")
+    await delivery.deliver([task_id])
+    done = await all_done(world, task_id)
+    await wait_for_row(world, task_id, *done)
+    receiver.answers[path] = lambda _: 410
+    await do(by_hand, task_id, *([seq] if seq else []))
+    await delivery.sweep()
+    await idle(delivery)
+    state = await health(world, task_id)
+    assert state.pop("disabled_reason") == GONE
+    since = state.pop("disabled_at")
+    assert since is not None
+    assert {k: v for k, v in state.items() if v} == {}
+    assert await row(world, task_id) == done
+    line = (await world.query(LEDGER, [task_id]))[-1]
+    assert line == (3 if seq == 0 else 2, seq, 1, 410, "HTTP 410", "", None)
+    await operations.send_message(world.call(entry), request(task_id=task_id))
+    before = len(receiver.deliveries(path))
+    await delivery.deliver([task_id])
+    await do(acts.send_test, task_id)  # still goes out, and is no new reason
+    await delivery.sweep()
+    await idle(delivery)
+    assert len(receiver.deliveries(path)) == before + 1
+    assert (await health(world, task_id))["disabled_at"] == since
 
 
 async def test_everything_from_an_event_on_is_sent_again_in_order(
