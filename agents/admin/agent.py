@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import PROTECT, ManyToOneRel, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -121,18 +122,20 @@ class AgentAdmin(PlainFields, ModelAdmin[Agent]):
     @action(description="Clone selected agents", permissions=["add"])
     def clone(self, request: HttpRequest, queryset: QuerySet[Agent]) -> HttpResponse | None:
         """Disabled copies, to be edited; a single one is opened."""
-        copies = [clone_agent(agent) for agent in queryset]
-        for copy in copies:
-            self.log_addition(request, copy, "Cloned.")
+        with transaction.atomic():  # with who did it, or not at all
+            copies = [clone_agent(agent) for agent in queryset]
+            for copy in copies:
+                self.log_addition(request, copy, "Cloned.")
         slugs = ", ".join(copy.slug for copy in copies)
         self.message_user(request, f"Made {slugs}, disabled until you enable them.", messages.SUCCESS)
         return redirect("admin:agents_agent_change", copies[0].pk) if len(copies) == 1 else None
 
     def _switch(self, request: HttpRequest, queryset: QuerySet[Agent], *, enabled: bool) -> None:
         word = "Enabled" if enabled else "Disabled"
-        changed = [agent for agent in queryset if set_enabled(agent, enabled)]
-        for agent in changed:
-            self.log_change(request, agent, f"{word}.")
+        with transaction.atomic():  # with who did it, or not at all
+            changed = [agent for agent in queryset if set_enabled(agent, enabled)]
+            for agent in changed:
+                self.log_change(request, agent, f"{word}.")
         self.message_user(request, f"{word} {len(changed)} of {len(queryset)} agents.", messages.SUCCESS)
 
 

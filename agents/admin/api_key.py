@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -85,8 +86,9 @@ class ApiKeyAdmin(PlainFields, ModelAdmin[ApiKey]):
 
     def _switch(self, request: HttpRequest, queryset: QuerySet[ApiKey], *, enabled: bool) -> None:
         word = "Enabled" if enabled else "Disabled"
-        changed = list(queryset.exclude(enabled=enabled))
-        queryset.filter(pk__in=[key.pk for key in changed]).update(enabled=enabled)
-        for key in changed:
-            self.log_change(request, key, f"{word}.")
+        with transaction.atomic():  # with who did it, or not at all
+            changed = list(queryset.exclude(enabled=enabled))
+            queryset.filter(pk__in=[key.pk for key in changed]).update(enabled=enabled)
+            for key in changed:
+                self.log_change(request, key, f"{word}.")
         self.message_user(request, f"{word} {len(changed)} API keys.", messages.SUCCESS)

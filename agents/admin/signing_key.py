@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -90,12 +91,13 @@ class SigningKeyAdmin(ModelAdmin[SigningKey]):
         if not self.has_change_permission(request):
             raise PermissionDenied
         try:
-            key = rotate_signing_keys()
+            with transaction.atomic():  # with who did it, or not at all
+                key = rotate_signing_keys()
+                self.log_change(request, key, "Rotated.")
         except (ValidationError, EncryptionError) as error:
             text = one_line(error) if isinstance(error, ValidationError) else str(error)
             self.message_user(request, text, messages.ERROR)
         else:
-            self.log_change(request, key, "Rotated.")
             self.message_user(request, f"{key} signs from now on.", messages.SUCCESS)
         return redirect(LIST)
 
@@ -107,8 +109,9 @@ class SigningKeyAdmin(ModelAdmin[SigningKey]):
     @action(description="Retire selected signing keys", permissions=["change"])
     def retire(self, request: HttpRequest, queryset: QuerySet[SigningKey]) -> None:
         """Sign nothing with these keys any more."""
-        keys = [key for key in queryset if key.state != SigningKey.State.RETIRED]
-        for key in keys:
-            retire_signing_key(key)
-            self.log_change(request, key, "Retired.")
+        with transaction.atomic():  # with who did it, or not at all
+            keys = [key for key in queryset if key.state != SigningKey.State.RETIRED]
+            for key in keys:
+                retire_signing_key(key)
+                self.log_change(request, key, "Retired.")
         self.message_user(request, f"Retired {len(keys)} signing keys.", messages.SUCCESS)

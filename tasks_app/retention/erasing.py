@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import psycopg
 from django.conf import settings
+from django.db import transaction
 from django.db.models import F
 
 from agents.runtimes.base import Caller
@@ -58,7 +59,7 @@ async def run_erasure(host: Host, erasure_id: int) -> Erasure:
             raise await _unfinished(erasure, f"The database failed: {type(error).__name__}.") from error
         except UnfinishedError as error:
             raise await _unfinished(erasure, str(error)) from error
-        return await _finish(erasure)
+        return await in_thread(lambda: finish(erasure))
 
 
 async def _unfinished(erasure: Erasure, problem: str) -> UnfinishedError:
@@ -143,20 +144,19 @@ async def _count(erasure: Erasure, more: int) -> None:
     await in_thread(lambda: Erasure.objects.filter(pk=erasure.pk).update(tasks=F("tasks") + more))
 
 
-async def _finish(erasure: Erasure) -> Erasure:
-    def finish() -> Erasure:
-        Erasure.objects.filter(pk=erasure.pk).update(finished_at=now(), problem="")
-        erasure.refresh_from_db()
-        keys = ", with its API keys" if erasure.with_keys else ""
-        AuditEntry.objects.create(
-            actor=erasure.requested_by,
-            action="data.erase",
-            agent=erasure.agent,
-            detail=f"Erased everything of {erasure.reference}: {erasure.tasks} tasks{keys}.",
-        )
-        return erasure
-
-    return await in_thread(finish)
+@transaction.atomic
+def finish(erasure: Erasure) -> Erasure:
+    """Everything is gone: note that, and who wanted it."""
+    Erasure.objects.filter(pk=erasure.pk).update(finished_at=now(), problem="")
+    erasure.refresh_from_db()
+    keys = ", with its API keys" if erasure.with_keys else ""
+    AuditEntry.objects.create(
+        actor=erasure.requested_by,
+        action="data.erase",
+        agent=erasure.agent,
+        detail=f"Erased everything of {erasure.reference}: {erasure.tasks} tasks{keys}.",
+    )
+    return erasure
 
 
 async def forget_names(names: Sequence[tuple[int, str]]) -> None:

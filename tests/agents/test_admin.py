@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import LogEntry, LogEntryManager
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
@@ -15,6 +15,7 @@ from pytest_django.fixtures import Settings
 
 from agents.keys import hash_key
 from agents.models import Agent, ApiKey, SigningKey, Skill
+from agents.signing_keys import generate_signing_key
 from tasks_app.models import Task
 from tests.agents.conftest import make_agent
 
@@ -289,6 +290,29 @@ class TestAgentList:
         browser.post(LIST, {"action": "enable", "_selected_action": selected})
         assert Agent.objects.filter(enabled=True).count() == 2
         assert [entry.get_change_message() for entry in LogEntry.objects.all()].count("Disabled.") == 1
+
+    def test_what_cannot_be_noted_is_not_done(self, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Act and log entry are one transaction."""
+        agent, (key, _) = make_agent(), ApiKey.issue("alice", "alice")
+        signing = generate_signing_key()
+        acts = [
+            (LIST, {"action": "disable", "_selected_action": [str(agent.pk)]}),
+            (LIST, {"action": "clone", "_selected_action": [str(agent.pk)]}),
+            (KEYS, {"action": "disable", "_selected_action": [str(key.pk)]}),
+            (SIGNING, {"action": "retire", "_selected_action": [str(signing.pk)]}),
+            (f"{SIGNING}rotate/", {}),
+        ]
+
+        def dies(*_: Any, **__: Any) -> None:
+            raise RuntimeError("the process dies")
+
+        monkeypatch.setattr(LogEntryManager, "log_actions", dies)
+        for url, form in acts:
+            with pytest.raises(RuntimeError, match="the process dies"):
+                browser.post(url, form)
+        assert list(Agent.objects.values_list("slug", "enabled")) == [("echo", True)]
+        assert ApiKey.objects.get().enabled
+        assert list(SigningKey.objects.values_list("kid", "state")) == [(signing.kid, "active")]
 
     def test_clone_opens_the_copy(self, browser: Client) -> None:
         agent = make_agent()

@@ -160,6 +160,24 @@ async def test_a_run_that_died_anywhere_is_taken_up_by_the_next(
     assert len(await in_thread(lambda: list(AuditEntry.objects.all()))) == 1
 
 
+async def test_an_erasure_has_not_ended_before_its_line_is_in_the_audit_log(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = await in_thread(lambda: request_erasure(Scope(owner=ALICE), "staff"))
+
+    def dies(**_: Any) -> None:
+        raise RuntimeError("the process dies")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditEntry.objects, "create", dies)
+        with pytest.raises(RuntimeError, match="the process dies"):
+            await in_thread(lambda: erasing.finish(asked))
+    assert (await in_thread(lambda: Erasure.objects.get())).finished_at is None
+    await housekeeping.keep_house(world.hosts[0])
+    assert (await in_thread(lambda: Erasure.objects.get())).finished_at is not None
+    assert await in_thread(lambda: AuditEntry.objects.count()) == 1
+
+
 def _dying_at(step: Callable[..., Any], number: int) -> Callable[..., Any]:
     calls = itertools.count(1)
 

@@ -15,6 +15,7 @@ from agents.threads import in_thread
 from protocol.model import AuthenticationInfo
 from protocol.timestamps import now
 from tasks_app import operations
+from tasks_app.models import AuditEntry
 from tasks_app.push import acts
 from tasks_app.push.acts import Act, ActError
 from tasks_app.push.delivery import Delivery
@@ -216,6 +217,23 @@ async def test_a_receiver_that_is_gone_when_a_person_has_something_sent_is_disab
     await idle(delivery)
     assert len(receiver.deliveries(path)) == before + 1
     assert (await health(world, task_id))["disabled_at"] == since
+
+
+@pytest.mark.parametrize("work", [acts.pause, acts.send_test])
+async def test_an_act_without_its_line_in_the_audit_log_has_not_happened(
+    world: World, delivery: Delivery, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None]
+) -> None:
+    entry = await world.add_agent(push_notifications=True)
+    task_id = await tell(world, entry, receiver.url("/unnoted"), id="c")
+    before = await world.dump()
+
+    def dies(**_: Any) -> None:
+        raise RuntimeError("the process dies")
+
+    monkeypatch.setattr(AuditEntry.objects, "create", dies)
+    with pytest.raises(RuntimeError, match="the process dies"):
+        await do(work, task_id)
+    assert await world.dump() == before
 
 
 async def test_everything_from_an_event_on_is_sent_again_in_order(
