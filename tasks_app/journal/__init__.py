@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks_app.journal.changes import Acceptance, Change, Creation
+from tasks_app.journal.changes import Acceptance, AuditLine, Change, Creation
 from tasks_app.journal.writer import Journal
 
-__all__ = ["Acceptance", "Change", "Creation", "Journal"]
+__all__ = ["Acceptance", "AuditLine", "Change", "Creation", "Journal"]

@@ -23,6 +23,16 @@ class Acceptance:
 
 
 @dataclass(slots=True)
+class AuditLine:
+    """A line of the audit log that is stored with a change or not at all: what a person has done by it."""
+
+    actor: str
+    action: str
+    agent: str
+    detail: str
+
+
+@dataclass(slots=True)
 class Creation:
     """A new task with its first message. Lost if its acceptance exists already.
 
@@ -82,3 +92,4 @@ class Change:
     push_config: StoredConfig | None = None
     has_push_configs: bool = False
     has_stored_parts: bool = False
+    audit: AuditLine | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks_app.arrays import plain_array, text_array, time_array
-from tasks_app.journal.changes import Acceptance, Change, Creation
+from tasks_app.journal.changes import Acceptance, AuditLine, Change, Creation
 from tasks_app.push.config import StoredConfig
 
 
@@ -107,4 +107,15 @@ def acceptance_columns(rows: Sequence[tuple[str, Acceptance]]) -> list[str]:
         text_array(a.message_id for _, a in rows),
         plain_array(task_id for task_id, _ in rows),
         text_array(a.digest for _, a in rows),
+    ]
+
+
+def audit_columns(rows: Sequence[tuple[str, AuditLine]]) -> list[str]:
+    """Of (task id, audit line), for `noted`."""
+    return [
+        plain_array(task_id for task_id, _ in rows),
+        text_array(line.actor for _, line in rows),
+        text_array(line.action for _, line in rows),
+        text_array(line.agent for _, line in rows),
+        text_array(line.detail for _, line in rows),
     ]

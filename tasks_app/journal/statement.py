@@ -16,6 +16,7 @@ from tasks_app.arrays import plain_array, text_array
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.columns import (
     acceptance_columns,
+    audit_columns,
     change_columns,
     config_columns,
     creation_columns,
@@ -140,6 +141,15 @@ files AS (
     SELECT * FROM unnest(%s::text[]) AS f(task_id)
 )"""
 
+# Who did it, for a change that a person has made.
+_NOTE = """
+noted AS (
+    INSERT INTO tasks_app_auditentry (at, actor, action, agent, task_id, detail)
+    SELECT now(), n.actor, n.action, n.agent, n.task_id, n.detail
+    FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
+    AS n(task_id, actor, action, agent, detail) JOIN changed ON changed.id = n.task_id
+)"""
+
 # Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
 _TELL = """
 told AS (
@@ -156,6 +166,7 @@ _PARTS = {
     "speak": _SPEAK,
     "accept": _ACCEPT,
     "end": _END,
+    "note": _NOTE,
 }
 # Whether a task has push configs, and parts in files, after the write.
 _AS_BEFORE = {
@@ -220,7 +231,8 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         *(c.task_id for c in creations if c.has_stored_parts),
         *(c.task_id for c in changes if c.has_stored_parts),
     ]
-    everything = bool(configs or files)
+    lines = [(c.task_id, c.audit) for c in changes if c.audit is not None]
+    everything = bool(configs or files or lines)
     if everything:
         columns["config"] = config_columns(configs)
         columns["files"] = [plain_array(files)]
@@ -234,6 +246,8 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         columns["accept"] = acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
     if everything or any(c.new_attempt > c.attempt for c in changes):
         columns["end"] = []
+    if everything:
+        columns["note"] = audit_columns(lines)
     told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
 

@@ -6,7 +6,10 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One act of a person: an answer out of band, a redelivery, an erasure. It outlives what it is about."""
+    """One act of a person: an answer out of band, a redelivery, an erasure. It outlives what it is about.
+
+    Act and line are one transaction, or the line comes first and says what was asked for (a cancel).
+    """
 
     id = models.BigAutoField(primary_key=True)
     at = models.DateTimeField(auto_now_add=True)

@@ -1,6 +1,7 @@
 """What a person at the host does with somebody's task: approve, refuse, give input, cancel.
 
-An answer is a follow-up under the principal that the task belongs to; its message names who answered.
+An answer is a follow-up under the principal that the task belongs to; its message names who answered. The line of the
+audit log is part of the change that takes the answer in, so neither is there without the other.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from protocol.states import TaskState
 from tasks_app.execution.cancelling import cancel_record
 from tasks_app.execution.turn import turn_of
 from tasks_app.host import Host
+from tasks_app.journal import AuditLine
 from tasks_app.operations.call import Call
 from tasks_app.operations.sending import start_task
 from tasks_app.record import TaskRecord
@@ -73,6 +75,7 @@ async def answer_task(host: Host, task_id: str, attempt: int, by: str, answer: D
         requested=frozenset(turn.extensions),
         answered=Answered(by, answer.approved if isinstance(answer, Decision) else None),
         answers_attempt=attempt,
+        audit=_line(by, entry.slug, answer),
     )
     return await start_task(call, _request(entry, record, by, answer))
 
@@ -87,6 +90,16 @@ async def _load(host: Host, task_id: str) -> TaskRecord:
     if record is None or record.state is TaskState.UNSPECIFIED:
         raise TaskNotFoundError(task_id)
     return record
+
+
+def _line(by: str, slug: str, answer: Decision | Input) -> AuditLine:
+    """Without what was typed."""
+    if isinstance(answer, Input):
+        given = [f"{len(answer.text)} characters of text"] if answer.text.strip() else []
+        given += [f"{len(answer.data)} characters of data"] if answer.data.strip() else []
+        return AuditLine(by, "task.input", slug, f"Gave {' and '.join(given)}.")
+    action, word = ("task.approve", "Approved") if answer.approved else ("task.refuse", "Refused")
+    return AuditLine(by, action, slug, f"{word}, with a note." if answer.note else f"{word}.")
 
 
 def _check_state(record: TaskRecord, answer: Decision | Input) -> None:

@@ -12,6 +12,7 @@ from agents.registry import AgentEntry
 from agents.runtimes.base import Answered, Caller
 from protocol.errors import ExtensionSupportRequiredError, TaskNotFoundError
 from tasks_app.host import Host, may_see
+from tasks_app.journal import AuditLine
 from tasks_app.record import TaskRecord
 from tasks_app.usage import Usage
 
@@ -23,7 +24,8 @@ class Call:
     `requested` are the extensions that the request names, `requested_v03` those that it names as 0.3 does.
     `find_base_url` tells where the caller reached the host over HTTP, such as `https://api.example.com`.
     `parent_id` is the task whose agent calls, `deadline_at` the time by which that task has to have ended. `answered`
-    is set for a person at the host who answers a task in the caller's place, as they saw it under `answers_attempt`.
+    is set for a person at the host who answers a task in the caller's place, as they saw it under `answers_attempt`;
+    `audit` is what the audit log says of that.
     """
 
     host: Host
@@ -38,6 +40,7 @@ class Call:
     deadline_at: datetime | None = None
     answered: Answered | None = None
     answers_attempt: int | None = None
+    audit: AuditLine | None = None
 
     @property
     def binding(self) -> str:

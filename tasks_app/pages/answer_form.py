@@ -44,12 +44,3 @@ class AnswerForm:
             self.errors["verdict"] = "The form was not sent whole. Load the page again."
         if len(self.note) > NOTE_MAX:
             self.errors["note"] = f"At most {NOTE_MAX} characters."
-
-    def audit(self) -> tuple[str, str]:
-        """(action, detail) for the audit log, without what was typed."""
-        if self.verdict == "input":
-            given = [f"{len(self.text)} characters of text"] if self.text.strip() else []
-            given += [f"{len(self.data)} characters of data"] if self.data.strip() else []
-            return "task.input", f"Gave {' and '.join(given)}."
-        word = "Approved" if self.verdict == "approve" else "Refused"
-        return f"task.{self.verdict}", f"{word}, with a note." if self.note.strip() else f"{word}."

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
-from protocol.errors import A2AError, InvalidParamsError, TaskNotFoundError
+from protocol.errors import A2AError, InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
 from tasks_app.host import Host
 from tasks_app.models import AuditEntry, Task
 from tasks_app.operations.answering import answer_task, cancel_any_task
@@ -43,11 +43,9 @@ def answer(request: HttpRequest, task_id: str) -> HttpResponseBase:
     form.check()
     if form.errors:
         return show_task(request, task, form)
-    action, detail = form.audit()
     by = request.user.get_username()
-    entry = AuditEntry(actor=by, action=action, agent=task.agent.slug, task_id=task.id, detail=detail)
     try:
-        _perform(lambda host: answer_task(host, task.id, int(form.attempt), by, form.answer), entry)
+        _perform(lambda host: answer_task(host, task.id, int(form.attempt), by, form.answer))
     except InvalidParamsError as error:
         form.errors |= {v.field: f"It {v.description}." for v in error.violations}
         return show_task(request, task, form)
@@ -56,21 +54,30 @@ def answer(request: HttpRequest, task_id: str) -> HttpResponseBase:
     except A2AError as error:
         messages.error(request, f"Nothing was sent. {error.message}")
         return redirect("task", task.id)
-    messages.success(request, {"task.input": "Sent.", "task.approve": "Approved.", "task.refuse": "Refused."}[action])
+    messages.success(request, {"input": "Sent.", "approve": "Approved.", "refuse": "Refused."}[form.verdict])
     return redirect("task", task.id)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_page
 def cancel(request: HttpRequest, task_id: str) -> HttpResponseBase:
-    """Cancel a task that has not ended. GET leads to the page."""
+    """Cancel a task that has not ended. GET leads to the page.
+
+    Whichever process runs the task writes its end, so the audit log first says what was asked for, and then what came
+    of it: nothing is cancelled without a line, whoever dies when.
+    """
     if request.method != "POST":
         return redirect("task", task_id)
     task = _task(request, task_id)
-    by = request.user.get_username()
-    entry = AuditEntry(actor=by, action="task.cancel", agent=task.agent.slug, task_id=task.id, detail="Cancelled.")
+    entry = AuditEntry.objects.create(
+        actor=request.user.get_username(),
+        action="task.cancel",
+        agent=task.agent.slug,
+        task_id=task.id,
+        detail="Asked to cancel it.",
+    )
     try:
-        _perform(lambda host: cancel_any_task(host, task.id), entry)
+        _perform(lambda host: _cancel(host, entry))
     except TaskNotFoundError:
         raise Http404 from None
     except A2AError as error:
@@ -86,29 +93,42 @@ def _task(request: HttpRequest, task_id: str) -> Task:
     return get_object_or_404(Task.objects.select_related("agent"), pk=task_id)
 
 
-def _perform(act: Act, entry: AuditEntry) -> None:
-    """Do it on the event loop of the process, and note it, also if the browser hangs up meanwhile."""
-    async_to_sync(_perform_on_loop)(act, entry)
+def _perform(act: Act) -> None:
+    """Do it on the event loop of the process, to its end, also if the browser hangs up meanwhile."""
+    async_to_sync(_perform_on_loop)(act)
 
 
-async def _perform_on_loop(act: Act, entry: AuditEntry) -> None:
-    work = asyncio.ensure_future(_perform_and_note(act, entry))
+async def _perform_on_loop(act: Act) -> None:
+    work = asyncio.ensure_future(_perform_with_host(act))
     _under_way.add(work)
     work.add_done_callback(_under_way.discard)
     await asyncio.shield(work)
 
 
-async def _perform_and_note(act: Act, entry: AuditEntry) -> TaskRecord:
-    record = await act(await get_host())
-    # Not in the thread of the request, which waits for this.
-    await asyncio.to_thread(_note, entry)
+async def _perform_with_host(act: Act) -> TaskRecord:
+    return await act(await get_host())
+
+
+async def _cancel(host: Host, entry: AuditEntry) -> TaskRecord:
+    try:
+        record = await cancel_any_task(host, entry.task_id)
+    except (TaskNotCancelableError, TaskNotFoundError):
+        await _complete(entry, "Not cancelled: it had ended.")
+        raise
+    await _complete(entry, "Cancelled.")
     return record
 
 
-def _note(entry: AuditEntry) -> None:
+async def _complete(entry: AuditEntry, detail: str) -> None:
+    # Not in the thread of the request, which waits for this.
+    await asyncio.to_thread(_save, entry, detail)
+
+
+def _save(entry: AuditEntry, detail: str) -> None:
+    entry.detail = detail
     try:
-        entry.save()
-    except Exception:  # It is done, so who did it must not be lost.
-        logger.exception("Audit: %s %s %s %s", entry.actor, entry.action, entry.task_id, entry.detail)
+        entry.save(update_fields=["detail"])
+    except DatabaseError as error:  # Who asked for it is in the log, and the task's page tells what came of it.
+        logger.warning("Audit: %s stays as asked for: %s", entry, type(error).__name__)
     finally:
         connection.close()

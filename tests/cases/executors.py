@@ -76,6 +76,18 @@ class Traced(Silent):
             note(diary, "stopped")
 
 
+class Lingering(Traced):
+    """The same, and once it is to stop it takes until there is a file of that name with `.go` after it."""
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        diary = Path(context.get_user_input())
+        try:
+            await super().execute(context, event_queue)
+        finally:
+            while not diary.with_suffix(".go").exists():  # noqa: ASYNC110 another process makes it
+                await asyncio.sleep(0.01)
+
+
 def note(diary: Path, word: str) -> None:
     """Add a line to a file."""
     with diary.open("a") as file:

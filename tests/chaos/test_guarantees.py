@@ -9,7 +9,7 @@ from django.conf import settings
 
 _PAGE = settings.BASE_DIR / "docs" / "guarantees.md"
 _PROOF = re.compile(r"`(tests/\S+?\.py)::(\w+)`")
-_PROMISED = ("Sends", "Tasks", "Cancel", "Streams", "Webhooks", "Stopping")
+_PROMISED = ("Sends", "Tasks", "Cancel", "Streams", "Webhooks", "Stopping", "The audit log")
 
 
 def test_the_tests_that_it_names_are_there() -> None:

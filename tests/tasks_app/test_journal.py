@@ -9,7 +9,7 @@ import pytest
 from agents.registry import AgentEntry
 from protocol.errors import InternalError
 from protocol.states import TaskState
-from tasks_app.journal import Acceptance
+from tasks_app.journal import Acceptance, AuditLine
 from tasks_app.journal.writer import BATCH_ROWS
 from tests.tasks_app.world import ALICE, World
 from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry
@@ -131,6 +131,22 @@ async def test_a_change_without_a_request_keeps_the_stored_one(world: World, des
     await desk.submit(new)
     await desk.submit(change(new.task_id, 1))
     assert await world.query("SELECT request FROM tasks_app_task") == [('{"kept":true}',)]
+
+
+async def test_who_did_it_is_stored_with_the_change_or_not_at_all(world: World, desk: Desk, agent: AgentEntry) -> None:
+    tasks = [creation(agent.id) for _ in range(3)]
+    await desk.submit(*tasks)
+    lines = [AuditLine(f"ada {n}", "task.approve", "echo", 'It\'s "{done}", \\ NULL.') for n in range(2)]
+    won = change(tasks[0].task_id, 1, audit=lines[0])
+    stale = change(tasks[1].task_id, 2, audit=lines[1])
+    assert await desk.submit(won, stale, change(tasks[2].task_id, 1)) == [True, False, True]
+    assert await world.query("SELECT actor, action, agent, task_id, detail FROM tasks_app_auditentry") == [
+        ("ada 0", "task.approve", "echo", tasks[0].task_id, lines[0].detail)
+    ]
+    ((same,),) = await world.query(
+        "SELECT a.xmin::text = t.xmin::text FROM tasks_app_auditentry a JOIN tasks_app_task t ON t.id = a.task_id"
+    )
+    assert same
 
 
 @pytest.mark.parametrize(

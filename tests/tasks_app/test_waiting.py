@@ -249,6 +249,31 @@ async def by_hand(host: Host, task_id: str, answer: Decision | Input, attempt: i
     return await soon(answer_task(host, task_id, attempt, "ada", answer))
 
 
+@pytest.mark.parametrize(
+    ("agent", "answer", "action", "detail"),
+    [
+        ("auth", Decision(True), "task.approve", "Approved."),
+        ("auth", Decision(False, "by phone"), "task.refuse", "Refused, with a note."),
+        ("ask", Input("for two", "[1]"), "task.input", "Gave 7 characters of text and 3 characters of data."),
+    ],
+)
+async def test_an_answer_and_its_line_in_the_audit_log_are_one_transaction(
+    world: World, agent: str, answer: Decision | Input, action: str, detail: str
+) -> None:
+    """There is no moment between them at which a process could die."""
+    entry = await world.add_agent(executor=agent)
+    task_id = (await soon(send_message(world.call(entry), request()))).record.id
+    await by_hand(world.hosts[0], task_id, answer)
+    rows = await world.query(
+        """SELECT a.actor, a.action, a.agent, a.detail, a.xmin::text = m.xmin::text FROM tasks_app_auditentry a
+            JOIN tasks_app_message m USING (task_id) WHERE strpos(m.body, 'answeredBy') > 0"""
+    )
+    assert rows == [("ada", action, entry.slug, detail, True)]
+    with pytest.raises(UnsupportedOperationError):
+        await by_hand(world.hosts[0], task_id, answer)
+    assert await world.query("SELECT count(*) FROM tasks_app_auditentry") == [(1,)]
+
+
 @pytest.mark.parametrize("approved", [True, False])
 async def test_a_decision_reaches_the_run_that_waits(world: World, approved: bool) -> None:
     act = Waiting(TaskState.AUTH_REQUIRED)
@@ -326,6 +351,7 @@ async def test_the_second_of_two_people_hears_that_somebody_was_first(world: Wor
         assert [type(e) for e in errors] == [UnsupportedOperationError]
         assert "somebody else was first" in str(errors[0])
         assert len((await world.load(task_id)).history) == 3
+    assert await world.query("SELECT count(*) FROM tasks_app_auditentry") == [(5,)]
     await check_everything(world)
 
 

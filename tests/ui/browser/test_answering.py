@@ -112,6 +112,17 @@ def test_a_task_is_cancelled_with_what_it_delegated(open_page: Show, site: Site)
     expect(page.get_by_text("Cancel task")).to_have_count(0)
 
 
+def test_what_has_ended_meanwhile_is_not_cancelled(open_page: Show, site: Site) -> None:
+    task = site.send("hold", "hold", wait=False)["task"]
+    page = open_page(f"/tasks/{task['id']}/", offline=False)
+    page.evaluate("for (const e of document.querySelectorAll('[data-watch]')) e.dataset.watch = ''")
+    site.call("hold", "CancelTask", {"id": task["id"]})
+    page.get_by_text("Cancel task").click()
+    page.get_by_role("button", name="Cancel it").click()
+    expect(page.get_by_role("status").first).to_contain_text("It was not cancelled.")
+    assert audit(site, task["id"]) == [("ada", "task.cancel", "hold", "Not cancelled: it had ended.")]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_can_be_read(open_page: Show, site: Site, scheme: str, width: int) -> None:
