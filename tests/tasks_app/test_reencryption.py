@@ -17,7 +17,7 @@ from a2a_host.management.commands.encryptionkey import fingerprint
 from a2a_host.services.files import ensure_encryption_key
 from a2a_host.services.layout import Layout
 from agents.models import SigningKey
-from agents.secrets import decrypt, encrypt
+from agents.secrets import EncryptionError, decrypt, encrypt
 from agents.signing import Signer
 from agents.signing_keys import generate_signing_key
 from protocol.timestamps import now
@@ -189,3 +189,87 @@ def test_keys_of_the_environment_are_changed_by_hand(key_file: Path, settings: S
     )
     check_everything_reads_with(new)
     assert keys_of(key_file) == [old]
+
+
+class Machines:
+    """Several machines on one database, each with keys of its own: in its environment, or in its file."""
+
+    def __init__(self, folder: Path, settings: Settings, keys: list[str], *, files: bool) -> None:
+        self._settings = settings
+        self._files = files
+        self._layouts = [Layout(folder / name) for name in ("a", "b")]
+        self._keys = [keys, keys]
+        for layout in self._layouts:
+            layout.data_dir.mkdir()
+        for number in range(2):
+            self.give(number, keys)
+
+    def be(self, number: int) -> None:
+        """What follows happens on this machine."""
+        self._settings.LAYOUT = self._layouts[number]
+        self._settings.ENCRYPTION_KEYS = [] if self._files else self._keys[number]
+
+    def give(self, number: int, keys: list[str]) -> None:
+        """A machine gets other keys; with keys of the environment it is restarted for that."""
+        self._keys[number] = keys
+        path = self._layouts[number].encryption_key
+        beside = path.with_suffix(".new")
+        beside.write_text("".join(f"{key}\n" for key in keys))
+        beside.replace(path)
+        let_a_minute_pass(path)
+
+    def unread(self) -> list[tuple[int, int]]:
+        """(who stored, who cannot read it): all that is in the database, and what each machine stores now."""
+        found = []
+        for writer in range(2):
+            self.be(writer)
+            PushConfig.objects.filter(config_id="config-1").update(token=encrypt("t1"))
+            for reader in range(2):
+                self.be(reader)
+                if reencryption.holders()[None]:
+                    found.append((writer, reader))
+        return found
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_a_key_is_changed_on_several_machines_one_after_the_other(
+    key_file: Path, tmp_path: Path, settings: Settings, files: bool
+) -> None:
+    """The steps of docs/operations.md: at each moment each machine reads what any of them stores."""
+    old, new = keys_of(key_file)[0], Fernet.generate_key().decode()
+    machines = Machines(tmp_path, settings, [old], files=files)
+    for keys in ([old, new], [new, old]):
+        for number in range(2):
+            machines.give(number, keys)
+            assert machines.unread() == []
+    command("reencrypt")
+    assert command("list").splitlines() == [
+        f"{fingerprint(new)} encrypts {SECRETS} secrets",
+        f"{fingerprint(old)} decrypts 0 secrets",
+    ]
+    for number in range(2):
+        machines.be(number)
+        command("retire")
+        if files:
+            assert keys_of(settings.LAYOUT.encryption_key) == [new]
+        else:
+            machines.give(number, [new])
+        assert machines.unread() == []
+    check_everything_reads_with(new)
+
+
+def test_a_key_that_is_used_before_all_machines_have_it_cannot_be_read_there(
+    key_file: Path, tmp_path: Path, settings: Settings
+) -> None:
+    """Why they are given it as the last one first."""
+    old, new = keys_of(key_file)[0], Fernet.generate_key().decode()
+    machines = Machines(tmp_path, settings, [old], files=False)
+    machines.give(0, [new, old])
+    assert machines.unread() == [(0, 1)]
+    token = encrypt("x")
+    machines.be(0)
+    assert decrypt(token) == "x"
+    token = encrypt("x")
+    machines.be(1)
+    with pytest.raises(EncryptionError, match="a key that is not among those of ENCRYPTION_KEYS"):
+        decrypt(token)

@@ -53,6 +53,8 @@ class Command(BaseCommand):
         if settings.ENCRYPTION_KEYS:
             self.stdout.write(
                 f"Put this key in front of those in ENCRYPTION_KEYS, with a comma, and restart the host:\n{key}\n"
+                "With several copies put it behind them in every copy first: until then a copy cannot read it "
+                "(docs/operations.md).\n"
                 "Then run: manage.py encryptionkey reencrypt"
             )
             return
