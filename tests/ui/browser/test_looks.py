@@ -78,6 +78,52 @@ def test_no_page_is_wider_than_its_window(path: str, rich: str, open_page: Show)
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+def test_the_bar_holds_all_that_is_in_it(open_page: Show) -> None:
+    page = open_page("/tasks/")
+    page.locator(".who").evaluate("(who) => (who.textContent = 'somebody.with.a.long.name@example.com')")
+    for width in (1280, 901, 900, 761, 760, 681, 680, 390, 360, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        cut = page.evaluate("""() => [...document.querySelectorAll(".bar-inner, .bar nav, .bar a, .bar-end")]
+          .filter((e) => e.scrollWidth > e.clientWidth || e.getBoundingClientRect().right > innerWidth)
+          .map((e) => e.className || e.textContent || e.tagName)""")
+        assert (width, cut) == (width, [])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_navigation_of_a_phone(open_page: Show, scheme: str) -> None:
+    """All of it is there to be tapped (WCAG 2, 2.5.8), and stays when the page is scrolled."""
+    page = open_page("/tasks/", 390, color_scheme=scheme)
+    links = page.get_by_role("navigation", name="Main").get_by_role("link")
+    assert links.all_inner_texts() == ["Tasks", "Queue", "Webhooks", "Agents", "Admin"]
+    for link in links.all():
+        box = link.bounding_box()
+        assert box is not None
+        assert box["width"] >= 44
+        assert box["height"] >= 44
+    assert page.evaluate(LOW_CONTRAST) == []
+    page.evaluate("document.body.style.minHeight = '3000px', scrollTo(0, 1000)")
+    expect(page.locator(".brand")).not_to_be_in_viewport()
+    for link in links.all():
+        expect(link).to_be_in_viewport(ratio=1)
+    links.get_by_text("Webhooks").click()
+    expect(page.get_by_role("heading", name="Webhooks", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Webhooks")).to_have_attribute("aria-current", "page")
+
+
+def test_the_keyboard_finds_what_a_phone_has_scrolled_away(open_page: Show) -> None:
+    page = open_page("/tasks/", 390)
+    page.evaluate("document.body.style.minHeight = '3000px', scrollTo(0, 1000)")
+    page.get_by_role("link", name="Admin").focus()
+    page.keyboard.press("Tab")
+    theme = page.locator("[data-theme-toggle]")
+    expect(theme).to_be_focused()
+    expect(theme).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Tab")
+    log_out = page.get_by_role("button", name="Log out")
+    expect(log_out).to_be_focused()
+    expect(log_out).to_be_in_viewport(ratio=1)
+
+
 def test_filters_unfold_on_a_phone(open_page: Show) -> None:
     page = open_page("/tasks/", 360)
     expect(page.get_by_label("Owner")).to_be_hidden()
