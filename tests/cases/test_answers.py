@@ -10,6 +10,7 @@ import pytest
 from tests.cases.reading import at_work, state, terminal_events, texts
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web, wait_until
+from tests.support.old_peers import OLD_PEERS, old_message
 from tests.support.refusals import Refused
 
 WAITING = "SELECT waiting_attempt = attempt, worker FROM tasks_app_task WHERE id = %s"
@@ -48,6 +49,51 @@ def test_an_answer_finds_the_run_that_waits(
     ((attempt, ran),) = deployment.query("SELECT attempt, worker FROM tasks_app_task WHERE id = %s", [task["id"]])
     assert (attempt, ran) == (2, process)
     assert terminal_events(deployment, task["id"]) == 1
+
+
+@pytest.mark.spec("3.6.2")
+@pytest.mark.parametrize("form", OLD_PEERS)
+@pytest.mark.parametrize("slug", ["ask", "wait", "wait-worker"])
+def test_an_answer_in_0_3(alice: Caller, deployment: Deployment, form: str, slug: str, worker: object) -> None:
+    """Asked in 0.3, answered in 0.3 and, the next time, in 1.0: `ask` has returned, the others wait."""
+    older, newer = OLD_PEERS[form](alice, slug), alice.jsonrpc(slug)
+    for answer in (older.say, newer.say):
+        task = older.say("wait")
+        assert (task["kind"], task["status"]["state"]) == ("task", "input-required")
+        assert task["status"]["message"]["role"] == "agent"
+        process = in_process(deployment, task["id"]) if slug != "ask" else None
+        done = answer("for two", taskId=task["id"], contextId=task["contextId"])
+        assert done["id"] == task["id"]
+        seen = older.get(task["id"])
+        assert seen["status"]["state"] == "completed"
+        assert seen["artifacts"][0]["parts"] == [{"kind": "text", "text": "for two"}]
+        assert [said["role"] for said in seen["history"]] == ["user", "agent", "user"]
+        assert seen["history"][-1]["parts"] == [{"kind": "text", "text": "for two"}]
+        ((attempt, ran),) = deployment.query("SELECT attempt, worker FROM tasks_app_task WHERE id = %s", [task["id"]])
+        assert attempt == 2
+        assert process in (None, ran)
+        assert terminal_events(deployment, task["id"]) == 1
+    with alice.refused("UNSUPPORTED_OPERATION"):
+        older.say("too late", taskId=task["id"])
+
+
+@pytest.mark.spec("3.6.2")
+@pytest.mark.parametrize("form", OLD_PEERS)
+def test_an_answer_that_streams_in_0_3(alice: Caller, deployment: Deployment, form: str, worker: object) -> None:
+    peer = OLD_PEERS[form](alice, "wait-worker")
+    with peer.stream(old_message("wait")) as asking:
+        asked = [event.response["event"] for event in asking.rest()]
+    task = asked[0]["id"]
+    assert (asked[-1]["status"]["state"], asked[-1]["final"]) == ("input-required", True)
+    in_process(deployment, task)
+    with peer.stream(old_message("for two", taskId=task)) as going_on:
+        first, *events = [event.response["event"] for event in going_on.rest()]
+    assert (first["kind"], first["id"], first["status"]["state"]) == ("task", task, "working")
+    assert [event["artifact"]["parts"] for event in events if event["kind"] == "artifact-update"] == [
+        [{"kind": "text", "text": "for two"}]
+    ]
+    assert (events[-1]["status"]["state"], events[-1]["final"]) == ("completed", True)
+    assert {event["taskId"] for event in events} == {task}
 
 
 @pytest.mark.spec("3.1.2")
@@ -127,6 +173,32 @@ def test_a_cancel_reaches_what_was_delegated(
     assert state(peer.get(middle)) == "CANCELED"
     for task_id in (task["id"], middle, leaf):
         assert terminal_events(deployment, task_id) == 1
+
+
+@pytest.mark.spec("3.6.2")
+@pytest.mark.parametrize("form", OLD_PEERS)
+@pytest.mark.parametrize("below", ["hold", "hold-worker"])
+def test_a_cancel_in_0_3_reaches_what_was_delegated(
+    alice: Caller, deployment: Deployment, form: str, below: str, worker: object
+) -> None:
+    """Who follows the last child in 0.3 hears of it, and other clients see the same."""
+    peer, leaves = OLD_PEERS[form](alice, "relay"), OLD_PEERS[form](alice, below)
+    task = peer.start(f"relay relay {below}")
+    middle, _ = child_of(deployment, task["id"])
+    leaf, _ = child_of(deployment, middle)
+    wait_until(lambda: leaves.get(leaf)["status"]["state"] == "working", "the last child to be at work")
+    with leaves.resubscribe(leaf) as stream:
+        stream.next()
+        canceled = peer.cancel(task["id"])
+        (last,) = [event.response["event"] for event in stream.rest()]
+    assert (canceled["kind"], canceled["status"]["state"]) == ("task", "canceled")
+    assert (last["taskId"], last["status"]["state"], last["final"]) == (leaf, "canceled", True)
+    wait_until(lambda: peer.get(middle)["status"]["state"] == "canceled", "the child between them")
+    assert state(alice.jsonrpc(below).get(leaf)) == "CANCELED"
+    for task_id in (task["id"], middle, leaf):
+        assert terminal_events(deployment, task_id) == 1
+    with alice.refused("TASK_NOT_CANCELABLE"):
+        leaves.cancel(leaf)
 
 
 def test_a_worker_delegates_to_both_kinds_of_agents(alice: Caller, deployment: Deployment, worker: object) -> None:
