@@ -240,6 +240,17 @@ class MethodNotAllowedError(A2AError):
         super().__init__(metadata={"allowed": ", ".join(self.allowed)})
 
 
+class UpgradeRequiredError(A2AError):
+    """Only WebSocket connections are taken here."""
+
+    reason = "UPGRADE_REQUIRED"
+
+    def __init__(self, protocol: str) -> None:
+        super().__init__(metadata={"upgrade": protocol})
+        # Value of Upgrade, such as `websocket` (RFC 9110 §15.5.22).
+        self.protocol = protocol
+
+
 class UnavailableError(A2AError):
     """The service is busy; try again later."""
 

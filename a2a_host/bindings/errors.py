@@ -49,6 +49,7 @@ CODES: dict[type[A2AError], Codes] = {
     errors.MethodNotAllowedError: Codes(-32600, 405, "UNIMPLEMENTED", 405),
     errors.RequestTooLargeError: Codes(-32600, 413, "RESOURCE_EXHAUSTED", 413),
     errors.UnsupportedMediaTypeError: Codes(-32005, 415, "INVALID_ARGUMENT", 415),
+    errors.UpgradeRequiredError: Codes(-32600, 426, "FAILED_PRECONDITION", 426),
     errors.UnavailableError: Codes(-32603, 503, "UNAVAILABLE", 503),
 }
 
@@ -90,11 +91,13 @@ def http_error(error: A2AError) -> dict[str, Any]:
 
 
 def error_headers(error: A2AError) -> list[tuple[bytes, bytes]]:
-    """Headers that belong to an error: the challenge (§7.4), the methods allowed, when to try again."""
+    """Headers that belong to an error: challenge (§7.4), methods allowed, protocol asked for, when to try again."""
     if isinstance(error, UnauthenticatedError):
         return [(b"www-authenticate", error.challenge.encode())]
     if isinstance(error, errors.MethodNotAllowedError):
         return [(b"allow", ", ".join(error.allowed).encode())]
+    if isinstance(error, errors.UpgradeRequiredError):
+        return [(b"upgrade", error.protocol.encode()), (b"connection", b"upgrade")]  # RFC 9110 §7.8: both
     if isinstance(error, errors.UnavailableError):
         return [(b"retry-after", str(error.retry_after).encode())]
     return []

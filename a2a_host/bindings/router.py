@@ -15,7 +15,7 @@ from a2a_host.bindings.rest.v03.errors import http_error_v03
 from a2a_host.bindings.rest.v03.routes import is_v03, route_of_v03
 from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import route_beside_1_0
-from protocol.errors import A2AError, InternalError, MethodNotAllowedError
+from protocol.errors import A2AError, InternalError, MethodNotAllowedError, UpgradeRequiredError
 from tasks_app.process import get_host
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 JSONRPC_PATHS = ("/", "/a2a/v1", "/a2a/v1/")
 """Where an agent's URL answers JSON-RPC; clients that were told a base URL only post to the last one."""
+WEBSOCKET_PATH = "/ws"
+"""Where an agent's URL takes WebSocket connections, which do not come this way."""
 
 Serve = Callable[[Any, Any, Any], Awaitable[EventStream | None]]
 
@@ -60,6 +62,8 @@ async def _serve(scope: Any, receive: Any, send: Any) -> EventStream | None:
         return await jsonrpc.serve(host, entry, scope, receive, send)
     if rest_path in JSONRPC_PATHS:
         raise MethodNotAllowedError(("POST", "OPTIONS"))
+    if rest_path == WEBSOCKET_PATH:
+        raise UpgradeRequiredError("websocket")
     if rest_path not in cards.PATHS:
         route = route_of_v03(scope) or await route_beside_1_0(host, entry, scope)
         return await rest.serve(host, entry, scope, receive, send, route)

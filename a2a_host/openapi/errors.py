@@ -6,12 +6,14 @@ from typing import Any
 
 from a2a_host.bindings.errors import CODES, DOMAIN
 from a2a_host.bindings.http import A2A_JSON, JSON
-from protocol.errors import MethodNotAllowedError, RequestTooLargeError, UnsupportedMediaTypeError
+from protocol.errors import MethodNotAllowedError, RequestTooLargeError, UnsupportedMediaTypeError, UpgradeRequiredError
 
 Schema = dict[str, Any]
 
 JSON_TYPES = (A2A_JSON.decode(), JSON.decode())
 _NEEDS_BODY = {CODES[error].http for error in (RequestTooLargeError, UnsupportedMediaTypeError)}
+_ELSEWHERE = (MethodNotAllowedError, UpgradeRequiredError)
+"""The answers to methods and a path that the document does not have."""
 _STRING: Schema = {"type": "string"}
 _INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
@@ -22,10 +24,10 @@ _HEADERS: dict[int, Schema] = {
 
 
 def _reasons() -> dict[int, list[str]]:
-    """Reasons by HTTP status. 405 is the answer to methods that the document does not have."""
+    """Reasons by HTTP status."""
     found: dict[int, list[str]] = {}
     for error, codes in CODES.items():
-        if error is not MethodNotAllowedError:
+        if error not in _ELSEWHERE:
             found.setdefault(codes.http, []).append(error.reason)
     return dict(sorted(found.items()))
 

@@ -151,7 +151,11 @@ class WebSocket(JsonRpc):
     binding = "websocket"
 
     def refusal(self, host: Host, ask: Ask) -> tuple[Refused, str]:
-        url = host.web.agent_url(ask.slug).replace("http:", "ws:") + (ask.path or "/ws")
+        address = host.web.agent_url(ask.slug) + (ask.path or "/ws")
+        if ask.verb:  # no connection is asked for
+            response = host.client.request(ask.verb, address, headers=ask.all_headers(host))
+            return refusal_of_rest(response.status_code, response.json()), response.text
+        url = address.replace("http:", "ws:")
         try:
             with connect(url, additional_headers=ask.all_headers(host), proxy=None) as connection:
                 connection.send(self.envelope(ask), text=True)

@@ -96,6 +96,7 @@ FAULTS: dict[type[A2AError], Fault] = {
         bindings=("rest", "websocket"),
     ),
     errors.MethodNotAllowedError: Fault(Ask(verb="PUT"), bindings=("rest", "jsonrpc")),
+    errors.UpgradeRequiredError: Fault(Ask(verb="GET"), bindings=("websocket",), metadata={"upgrade": "websocket"}),
 }
 # Provoked below, by taking something from the host.
 OUTAGES = {errors.InternalError, errors.UnavailableError}

@@ -40,6 +40,7 @@ def test_reasons_are_the_names_in_upper_snake() -> None:
         "UnsupportedMediaTypeError": "UNSUPPORTED_MEDIA_TYPE",
         "RouteNotFoundError": "NOT_FOUND",
         "MethodNotAllowedError": "METHOD_NOT_ALLOWED",
+        "UpgradeRequiredError": "UPGRADE_REQUIRED",
         "UnavailableError": "UNAVAILABLE",
     }
 
@@ -100,6 +101,11 @@ def test_json_rpc_errors_have_their_standard_messages() -> None:
             errors.MethodNotAllowedError(["GET", "POST"]),
             "This HTTP method is not allowed here.",
             {"allowed": "GET, POST"},
+        ),
+        (
+            errors.UpgradeRequiredError("websocket"),
+            "Only WebSocket connections are taken here.",
+            {"upgrade": "websocket"},
         ),
         (errors.AgentNotFoundError("a"), "The agent does not exist.", {"agent": "a"}),
         (errors.UnsupportedOperationError("The task is over."), "The task is over.", {}),

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web
 from tests.support.peers import envelope
-from tests.support.refusals import Refused, refusal_of_rpc
+from tests.support.refusals import Refused, refusal_of_rest, refusal_of_rpc
 from tests.websocket.conftest import eventually
 from tests.websocket.executors import CHUNKS
 from tests.websocket.line import Line, open_line, saying, state
@@ -86,6 +86,26 @@ async def test_who_may_not_call_gets_no_connection(
     assert response.headers["content-type"] == "application/json"
     assert response.headers.get("www-authenticate") == challenge
     assert refusal_of_rpc(status, json.loads(response.body), None).reason == reason
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_request_without_an_upgrade_is_told_what_it_lacks(anonymous: Caller, method: str) -> None:
+    """RFC 9110 §15.5.22."""
+    response = anonymous.client.request(method, anonymous.web.agent_url("echo") + "/ws")
+    assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
+    assert response.headers["connection"] == "upgrade"
+    assert response.headers["content-type"] == "application/a2a+json"
+    if method != "HEAD":
+        assert refusal_of_rest(426, response.json()).reason == "UPGRADE_REQUIRED"
+
+
+@pytest.mark.parametrize(
+    ("slug", "path", "reason"),
+    [("no-such-agent", "/ws", "AGENT_NOT_FOUND"), ("hidden", "/ws", "AGENT_NOT_FOUND"), ("echo", "/ws/", "NOT_FOUND")],
+)
+def test_a_request_without_an_upgrade_where_nothing_is(anonymous: Caller, slug: str, path: str, reason: str) -> None:
+    response = anonymous.client.get(anonymous.web.agent_url(slug) + path)
+    assert refusal_of_rest(404, response.json()).reason == reason
 
 
 async def test_an_open_agent_takes_anybody_and_an_upgrade_is_no_call(anonymous: Caller) -> None:
@@ -276,11 +296,6 @@ async def test_a_page_of_any_origin_may_connect(alice: Caller) -> None:
     """Keys are never sent by a browser on its own, so there is nothing to protect from other pages."""
     async with open_line(alice, "echo", origin="https://elsewhere.example") as line:
         await line.call(1, "ListTasks")
-
-
-async def test_without_an_upgrade_there_is_nothing_at_the_path(alice: Caller) -> None:
-    response = await asyncio.to_thread(alice.rest("echo").ask, "GET", "/ws")
-    assert response.status_code == 404
 
 
 async def test_other_paths_take_no_connections(web: Web) -> None:
