@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, QuerySet
-from django.utils import timezone
 
 from protocol.states import INTERRUPTED, RUNNING
 from tasks_app.models import Process, Task
@@ -81,8 +80,9 @@ class Backlog:
 
 def read_backlog() -> Backlog:
     """What there is now."""
-    at = timezone.now()
     with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")  # Leases and heartbeats are by the clock of the database.
+        ((at,),) = cursor.fetchall()
         cursor.execute(_COUNT)
         agents = [AgentQueue(*row) for row in cursor.fetchall()]
     return Backlog(at, agents, list(Process.objects.order_by("role", "started_at", "origin")), _doomed(at))

@@ -80,7 +80,8 @@ class _Chunk(Struct, forbid_unknown_fields=False):
 class TaskRecord:
     """A task row with its history and artifact events.
 
-    `history` holds message bodies in order; `chunks` the artifact events in order of seq.
+    `history` holds message bodies in order; `chunks` the artifact events in order of seq. `leased`: the lease of the
+    task was not over when it was read.
     """
 
     id: str
@@ -97,7 +98,7 @@ class TaskRecord:
     version: int = 1
     attempt: int = 1
     worker: str | None = None
-    lease_until: datetime | None = None
+    leased: bool = False
     request: str = "{}"
     deadline_at: datetime | None = None
     waiting_attempt: int | None = None

@@ -11,8 +11,8 @@ from protocol.states import TaskState
 from tasks_app.record import Event, EventKind, TaskRecord
 
 TASK_COLUMNS = """t.id, t.agent_id, t.owner, t.context_id, t.state, t.status, t.status_at, t.created_at, t.metadata,
-    t.last_seq, t.message_count, t.version, t.attempt, t.worker, t.lease_until, t.request,
-    t.deadline_at, t.waiting_attempt"""
+    t.last_seq, t.message_count, t.version, t.attempt, t.worker,
+    (t.lease_until > now()) IS TRUE, t.request, t.deadline_at, t.waiting_attempt"""
 EVENT_COLUMNS = "task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt, created_at"
 # History and artifacts come as one text each, their entries between control characters, which JSON never holds raw.
 # The task's own counters cut off what was stored after the row was read.

@@ -12,10 +12,9 @@ from protocol import codec
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import KEY_MAX, Artifact, Message, Role, TaskStatus
-from protocol.states import RUNNING, TaskState, may_move
+from protocol.states import TaskState, may_move
 from protocol.timestamps import now, print_timestamp
 from tasks_app.journal.changes import Acceptance, Change
-from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord, assemble
 
 
@@ -69,7 +68,6 @@ class TaskDraft:
         `worker` is who runs the task, or did to its end; None leaves it to whoever claims it, or says that somebody
         else ended it.
         """
-        running = self.state in RUNNING
         events, messages = self.take()
         stored, self.has_stored_parts = self.has_stored_parts, False
         return Change(
@@ -84,7 +82,6 @@ class TaskDraft:
             message_count=self.message_count,
             new_attempt=self._attempt,
             worker=worker,
-            lease_until=lease_end(worker, deadline_at or base.deadline_at) if running else None,
             done=asyncio.get_running_loop().create_future(),
             request=request,
             deadline_at=deadline_at,
@@ -210,12 +207,6 @@ class TaskDraft:
         self.events.append(
             Event(self.last_seq, kind, body, at, self._attempt, state, metadata, artifact_id, append, last_chunk)
         )
-
-
-def lease_end(worker: str | None, deadline_at: datetime | None) -> datetime:
-    """Until when a run of `worker` is thought to live, or a queued task to be called for, from now."""
-    end = now() + (LEASE if worker is not None else RING_AGAIN)
-    return end if deadline_at is None or end < deadline_at else deadline_at
 
 
 class _Said(Struct, rename="camel"):

@@ -7,7 +7,6 @@ the task's version, as leases are not.
 from __future__ import annotations
 
 from protocol.states import INTERRUPTED
-from protocol.timestamps import now
 from tasks_app.journal.leases import LEASE
 from tasks_app.record import TaskRecord
 from tasks_app.store import Store
@@ -47,6 +46,5 @@ def waits_in_process(record: TaskRecord) -> bool:
         record.waiting_attempt == record.attempt
         and record.state in INTERRUPTED
         and record.worker is not None
-        and record.lease_until is not None
-        and record.lease_until > now()
+        and record.leased
     )

@@ -49,7 +49,6 @@ class Creation:
     dialect: str
     request: str
     worker: str | None
-    lease_until: datetime | None
     acceptance: Acceptance | None
     done: asyncio.Future[bool]
     push_config: StoredConfig | None = None
@@ -81,7 +80,6 @@ class Change:
     message_count: int
     new_attempt: int
     worker: str | None
-    lease_until: datetime | None
     done: asyncio.Future[bool]
     request: str | None = None
     deadline_at: datetime | None = None

@@ -36,7 +36,6 @@ def creation_columns(rows: Sequence[Creation]) -> list[str]:
         text_array(r.dialect for r in rows),
         text_array(r.request for r in rows),
         text_array(r.worker for r in rows),
-        time_array(r.lease_until for r in rows),
         text_array(r.message.message_id for r in rows),
         text_array(r.acceptance.digest if r.acceptance else None for r in rows),
         text_array(r.acceptance.message_id if r.acceptance else None for r in rows),
@@ -62,7 +61,6 @@ def change_columns(rows: Sequence[Change]) -> list[str]:
         plain_array(r.message_count for r in rows),
         plain_array(r.new_attempt for r in rows),
         text_array(r.worker for r in rows),
-        time_array(r.lease_until for r in rows),
         text_array(r.request for r in rows),
         time_array(r.deadline_at for r in rows),
     ]

@@ -2,6 +2,8 @@
 
 A lease is not part of a task's version: extending it makes nobody's write stale. It never lasts beyond the deadline of
 the turn, so the index of leases finds tasks that are overdue too, whoever holds them, or nobody.
+
+The clock of the database makes leases and says whether they hold: those of the machines need not agree.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from typing import NamedTuple
 import psycopg
 from django.conf import settings
 
-from tasks_app.journal.statement import RUNNING_NUMBERS, WAITING_NUMBERS
+from protocol.states import INTERRUPTED, RUNNING
 from tasks_app.store import Store
 
 CONTROL_CHANNEL = "a2a_cancel"
 QUEUE_CHANNEL = "a2a_queue"
 """PostgreSQL's channel on which processes hear that tasks were queued that no doorbell rings for."""
 
+RUNNING_NUMBERS = ", ".join(str(state.number) for state in sorted(RUNNING))
+WAITING_NUMBERS = ", ".join(str(state.number) for state in sorted(INTERRUPTED))
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)
 """How long a run may be silent before its process counts as dead. Extended every fifth of it."""
 RING_AGAIN = timedelta(seconds=10)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, count
 
-from protocol.states import INTERRUPTED, RUNNING
 from tasks_app.arrays import plain_array, text_array
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.columns import (
@@ -23,22 +22,21 @@ from tasks_app.journal.columns import (
     event_columns,
     message_columns,
 )
+from tasks_app.journal.leases import LEASE, RING_AGAIN, RUNNING_NUMBERS
 from tasks_app.push.config import CONFIGS_MAX, REPLACE
 
 CHANNEL = "a2a_events"
 PUSH_MARK = "+"
 """Before the id of a task that was changed and has push configs, beside the id alone."""
-RUNNING_NUMBERS = ", ".join(str(state.number) for state in sorted(RUNNING))
-WAITING_NUMBERS = ", ".join(str(state.number) for state in sorted(INTERRUPTED))
 _NOTIFY_IDS = 150  # ids of 36 characters and a seq in one payload, under NOTIFY's 8,000 bytes
 
 _CREATE = """
 creation AS (
     SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::text[],
-        %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-        %s::text[], %s::text[], %s::timestamptz[])
-    AS i(id, agent_id, owner, context_id, status, created_at, dialect, request, worker, lease_until,
-        message_id, digest, accepted_id, body, search, metadata, parent_id, deadline_at)
+        %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+        %s::timestamptz[])
+    AS i(id, agent_id, owner, context_id, status, created_at, dialect, request, worker, message_id, digest,
+        accepted_id, body, search, metadata, parent_id, deadline_at)
 ), fresh AS (
     INSERT INTO tasks_app_receipt (agent_id, owner, message_id, task_id, digest, created_at)
     SELECT agent_id, owner, accepted_id, id, digest, created_at FROM creation WHERE digest IS NOT NULL
@@ -48,8 +46,9 @@ creation AS (
         message_count, version, attempt, worker, started_at, lease_until, deadline_at, parent_id, dialect, request,
         metadata, has_push_configs, has_stored_parts)
     SELECT id, agent_id, owner, context_id, 1, status, created_at, created_at, 0, 1, 1, 1, worker,
-        CASE WHEN worker IS NOT NULL THEN created_at END, lease_until, deadline_at, parent_id, dialect, request,
-        metadata, {configured}, {stored}
+        CASE WHEN worker IS NOT NULL THEN created_at END,
+        least(now() + CASE WHEN worker IS NULL THEN {ring} ELSE {lease} END, deadline_at),
+        deadline_at, parent_id, dialect, request, metadata, {configured}, {stored}
     FROM creation WHERE digest IS NULL OR id IN (SELECT task_id FROM fresh)
     RETURNING id
 ), first_message AS (
@@ -57,17 +56,22 @@ creation AS (
     SELECT c.id, 1, c.message_id, 1, c.body, c.search, c.created_at FROM creation c JOIN created USING (id)
 )"""
 
+# Leases are made by the clock of the database alone. A process gives them to itself only: another one that is given a
+# task here keeps the lease that its own heartbeat extends.
 _CHANGE = """
 change AS (
     SELECT * FROM unnest(%s::text[], %s::int[], %s::int[], %s::smallint[], %s::text[], %s::timestamptz[], %s::text[],
-        %s::int[], %s::int[], %s::int[], %s::text[], %s::timestamptz[], %s::text[], %s::timestamptz[])
+        %s::int[], %s::int[], %s::int[], %s::text[], %s::text[], %s::timestamptz[])
     AS i(id, version, attempt, state, status, status_at, metadata, last_seq, message_count, new_attempt, worker,
-        lease_until, request, deadline_at)
+        request, deadline_at)
 ), changed AS (
     UPDATE tasks_app_task t SET state = i.state, status = i.status, status_at = i.status_at, metadata = i.metadata,
         last_seq = i.last_seq, message_count = i.message_count, version = t.version + 1, attempt = i.new_attempt,
         worker = i.worker,
-        lease_until = CASE WHEN i.worker IS NULL THEN i.lease_until ELSE coalesce(i.lease_until, t.lease_until) END,
+        lease_until = CASE WHEN i.worker = %s AND i.state IN ({running})
+                THEN least(now() + {lease}, coalesce(i.deadline_at, t.deadline_at))
+            WHEN i.worker IS NOT NULL THEN t.lease_until
+            WHEN i.state IN ({running}) THEN least(now() + {ring}, coalesce(i.deadline_at, t.deadline_at)) END,
         started_at = CASE WHEN i.worker = t.worker AND i.new_attempt = t.attempt THEN t.started_at
             WHEN i.worker IS NOT NULL THEN now() END,
         retries = CASE WHEN i.request IS NULL THEN t.retries ELSE 0 END, request = coalesce(i.request, t.request),
@@ -186,13 +190,18 @@ _NAMED = {
 # A change with a config is lost when the task has too many: who writes it reads again, and refuses.
 _ROOM = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
         AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))"""
+_TIMES = {
+    "lease": f"interval '{LEASE.total_seconds()} s'",
+    "ring": f"interval '{RING_AGAIN.total_seconds()} s'",
+    "running": RUNNING_NUMBERS,
+}
 _WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 
 def _statement(parts: Sequence[str]) -> str:
     flags = _NAMED if "config" in parts else _AS_BEFORE
     room = _ROOM if "config" in parts else ""
-    texts = [_PARTS[part].format(**flags.get(part, {}), room=room) for part in parts]
+    texts = [_PARTS[part].format(**flags.get(part, {}), **_TIMES, room=room) for part in parts]
     if "config" in parts:
         texts.append(_CONFIGURE)
     rows = [*(_WON[part] for part in parts if part in _WON), "SELECT NULL FROM told"]
@@ -239,7 +248,7 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
     if creations or everything:
         columns["create"] = creation_columns(creations)
     if changes or everything:
-        columns["change"] = [*change_columns(changes), *event_columns(changes)]
+        columns["change"] = [*change_columns(changes), origin, *event_columns(changes)]
     if everything or any(c.messages for c in changes):
         columns["speak"] = message_columns(changes)
     if everything or any(c.acceptance for c in changes):

@@ -86,8 +86,6 @@ def _follow_up(call: Call, record: TaskRecord, incoming: Incoming) -> Change:
     text = encode(turn).decode()
     change = draft.change(record, to, request=text, acceptance=incoming.acceptance, deadline_at=deadline_at)
     change.audit = call.audit
-    if to not in (here, None):
-        change.lease_until = record.lease_until  # it is for the process that waits to say that it lives
     return change
 
 

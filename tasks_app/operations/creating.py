@@ -9,7 +9,7 @@ from msgspec.json import encode
 from protocol.ids import new_id
 from protocol.states import TaskState
 from protocol.timestamps import now
-from tasks_app.execution.draft import heard, lease_end
+from tasks_app.execution.draft import heard
 from tasks_app.journal import Creation
 from tasks_app.operations.call import Call
 from tasks_app.operations.deadlines import turn_deadline
@@ -40,7 +40,6 @@ async def create_task(call: Call, incoming: Incoming, metadata: str | None) -> A
         created_at=at,
         message_count=1,
         worker=worker,
-        lease_until=lease_end(worker, deadline_at),
         request=encode(incoming.turn).decode(),
         deadline_at=deadline_at,
         history=[entry.body],
@@ -66,7 +65,6 @@ def _creation(call: Call, record: TaskRecord, message: HistoryEntry, incoming: I
         dialect=call.dialect,
         request=record.request,
         worker=record.worker,
-        lease_until=record.lease_until,
         acceptance=incoming.acceptance,
         done=asyncio.get_running_loop().create_future(),
         metadata=record.metadata,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from tasks_app.models import AuditEntry, PushConfig, Task
@@ -94,7 +95,7 @@ def _changing(act: Act, action: str, detail: str) -> Iterator[tuple[PushConfig, 
             raise ActError("The webhook is gone.")
         yield row, task
         row.last_seq = max(row.last_seq, task.last_seq)
-        row.due_at = timezone.now() if row.resend else _due(row)
+        row.due_at = Now() if row.resend else _due(row)
         row.save()
         text = f"Webhook {row.config_id}: {detail}"
         AuditEntry.objects.create(
@@ -102,10 +103,11 @@ def _changing(act: Act, action: str, detail: str) -> Iterator[tuple[PushConfig, 
         )
 
 
-def _due(row: PushConfig) -> datetime | None:
+def _due(row: PushConfig) -> datetime | Now | None:
+    """By the clock of the database, which says what is due."""
     if row.disabled_reason or row.paused_at is not None or row.cursor >= row.last_seq:
         return None
-    return row.due_at or timezone.now()
+    return row.due_at or Now()
 
 
 def _resend(row: PushConfig, seq: int) -> None:

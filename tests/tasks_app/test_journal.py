@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from agents.registry import AgentEntry
 from protocol.errors import InternalError
 from protocol.states import TaskState
 from tasks_app.journal import Acceptance, AuditLine
+from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.journal.writer import BATCH_ROWS
 from tests.tasks_app.world import ALICE, World
 from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry
@@ -62,12 +64,12 @@ async def test_a_creation_is_stored_as_given(world: World, desk: Desk, agent: Ag
     assert await desk.submit(new) == [True]
     columns = (
         "agent_id, owner, context_id, state, status, status_at, created_at, metadata, last_seq, message_count, version,"
-        " attempt, worker, lease_until, dialect, request, cancel_requested_at"
+        " attempt, worker, dialect, request, cancel_requested_at"
     )
     assert await world.query(f"SELECT {columns} FROM tasks_app_task WHERE id = %s", [new.task_id]) == [
         (
             *(agent.id, ALICE, 'a"b\\c{d},NULL', TaskState.SUBMITTED.number, new.status, new.created_at),
-            *(new.created_at, None, 0, 1, 1, 1, WORKER, new.lease_until, "JSONRPC/1.0", new.request, None),
+            *(new.created_at, None, 0, 1, 1, 1, WORKER, "JSONRPC/1.0", new.request, None),
         )
     ]
     run = await world.query("SELECT started_at, deadline_at, parent_id FROM tasks_app_task")
@@ -92,6 +94,36 @@ async def test_a_task_may_have_a_parent_and_a_deadline(world: World, desk: Desk,
     later = due + timedelta(hours=1)
     assert await desk.submit(change(new.task_id, 2, worker=None, deadline_at=later)) == [True]
     assert await world.query(columns) == [(None, later, "parent")]
+
+
+async def test_who_holds_a_task_and_until_when(world: World, desk: Desk, agent: AgentEntry) -> None:
+    """A process gives leases to itself only; what is queued is called for again; what has ended is held by nobody."""
+
+    async def lease() -> tuple[Any, ...]:
+        (row,) = await world.query("SELECT lease_until, started_at, now() FROM tasks_app_task")
+        return row
+
+    new = creation(agent.id, worker=None)
+    await desk.submit(new)
+    until, _, at = await lease()
+    assert RING_AGAIN - timedelta(seconds=2) < until - at <= RING_AGAIN
+    await desk.submit(change(new.task_id, 1, TaskState.SUBMITTED, seqs=[]))
+    until, started, _ = await lease()
+    assert until - started == LEASE, "both are of the moment of the claim"
+    await desk.submit(change(new.task_id, 2))
+    extended, *_ = await lease()
+    assert extended > until
+    await desk.submit(change(new.task_id, 3, new_attempt=2, worker="web-other"))
+    assert (await lease())[0] == extended, "that one's own heartbeat extends it"
+    due = START + timedelta(days=1)
+    await desk.submit(change(new.task_id, 4, attempt=2, deadline_at=due))
+    assert (await lease())[0] == due
+    await desk.submit(change(new.task_id, 5, TaskState.INPUT_REQUIRED, attempt=2))
+    assert (await lease())[0] == due
+    await desk.submit(change(new.task_id, 6, attempt=2, worker=None))
+    assert (await lease())[0] == due
+    await desk.submit(change(new.task_id, 7, TaskState.CANCELED, attempt=2, worker=None))
+    assert (await lease())[0] is None
 
 
 async def test_a_change_is_stored_as_given(world: World, desk: Desk, agent: AgentEntry) -> None:

@@ -54,7 +54,7 @@ async def test_a_task_is_read_as_it_was_written(world: World, agent: AgentEntry)
         version=2,
         attempt=1,
         worker=new.worker,
-        lease_until=new.lease_until,
+        leased=True,
         request='{"metadata":{"n":1.0}}',
         history=[new.message.body, said.body],
     )

@@ -20,7 +20,6 @@ from tasks_app.record import Event, EventKind, HistoryEntry, initial_status
 from tests.tasks_app.world import ALICE, PATIENCE
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-LEASE_END = START + timedelta(days=30_000)
 WORKER = "web-test"
 EAR = "web-ear"
 _WISH = "INSERT INTO tasks_app_listening (origin, until) VALUES (%s, now() + interval '1 minute')"
@@ -65,7 +64,6 @@ def creation(agent_id: int, message_id: str = "", *, digest: str = "same", **fie
         "dialect": "JSONRPC/1.0",
         "request": "{}",
         "worker": WORKER,
-        "lease_until": LEASE_END,
         "acceptance": acceptance,
         "done": asyncio.get_running_loop().create_future(),
     }
@@ -98,7 +96,6 @@ def change(
         "message_count": 1 + len(messages),
         "new_attempt": fields.get("attempt", 1),
         "worker": WORKER,
-        "lease_until": LEASE_END,
         "done": asyncio.get_running_loop().create_future(),
         "events": [Event(n, EventKind.STATUS, text, at, 1, state) for n in numbers],
         "messages": list(messages),

@@ -7,6 +7,7 @@ from datetime import timedelta
 from io import StringIO
 from typing import Any
 
+import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -88,6 +89,22 @@ def test_the_queue_for_programs(db: None, echo: Agent) -> None:
         (silent.pk, "patient"),
         (late.pk, "echo"),
     ]
+
+
+@pytest.mark.parametrize("skew", [-60, 60])
+def test_the_clock_of_the_database_says_who_is_alive(
+    db: None, echo: Agent, monkeypatch: pytest.MonkeyPatch, skew: int
+) -> None:
+    """Leases and heartbeats are made by it, and that of the machine which looks may be wrong."""
+    now = timezone.now()
+    soon, over = now + timedelta(seconds=30), now - timedelta(seconds=30)
+    for origin, until in (("web-here", soon), ("web-gone", over)):
+        make_task(echo, state=TaskState.WORKING, started_at=now, worker=origin, lease_until=until)
+        Process.objects.create(origin=origin, role="web", started_at=now, until=until, runs=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now + timedelta(seconds=skew))
+    found = queue_json()
+    assert {(p["process"], p["alive"]) for p in found["processes"]} == {("web-here", True), ("web-gone", False)}
+    assert [t["reason"] for t in found["aboutToFail"]] == ["Its process web-gone is silent."]
 
 
 def test_the_runs_of_a_task(staff: Client, echo: Agent) -> None:

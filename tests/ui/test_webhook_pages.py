@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
@@ -192,6 +193,17 @@ def test_each_button_does_its_work_and_leaves_a_line(
     assert line.action == f"webhook.{name.partition('-')[0]}"
     assert line.detail.startswith("Webhook c: ")
     assert PushConfig.objects.filter(config_id="other").values().get() == other
+
+
+@pytest.mark.parametrize(("name", "before"), [("test", {}), ("enable", {"cursor": 1, "disabled_reason": "x"})])
+def test_what_is_due_at_once_is_due_by_the_clock_of_the_database(
+    staff: Client, task: Task, monkeypatch: pytest.MonkeyPatch, name: str, before: dict[str, Any]
+) -> None:
+    add_webhook(task, "c", **before)
+    ahead = timezone.now() + timedelta(minutes=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+    act(staff, task, name)
+    assert PushConfig.objects.filter(config_id="c", due_at__lte=Now()).count() == 1
 
 
 @pytest.mark.parametrize(
