@@ -51,7 +51,7 @@ class Host:
     `on_fruitless` for tasks that ended without a result, `on_cancel` for a task of this process that somebody wants
     cancelled, `on_answer` for one that was given to this process, `take_queued` to run a queued task (id, attempt)
     here, `room` for how many more could begin, `hand_back` for runs (task id, attempt) that are left to other
-    processes, and `sweep`, one look for tasks that nobody runs.
+    processes, `sweep`, one look for tasks that nobody runs, and `cancel_orphans`, one for children without a parent.
     """
 
     def __init__(self, role: str) -> None:
@@ -78,6 +78,7 @@ class Host:
         self.room: Callable[[], int]
         self.hand_back: Callable[[Sequence[tuple[str, int]]], Coroutine[Any, Any, None]]
         self.sweep: Callable[[], Coroutine[Any, Any, int]]
+        self.cancel_orphans: Callable[[], Coroutine[Any, Any, None]]
         self.heartbeat = Heartbeat(dsn, self.origin, role, lambda: list(self.executions.values()), self._heard)
         self._background: set[asyncio.Task[Any]] = set()
         self._last_used: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from tasks_app.execution.cancelling import cancel_here
-from tasks_app.execution.cascade import cancel_children, cancel_orphans
+from tasks_app.execution.cascade import Cascade, cancel_orphans
 from tasks_app.execution.claiming import Claims
 from tasks_app.execution.handover import take_answer
 from tasks_app.execution.missed import hear_missed
@@ -25,7 +25,8 @@ def make_host(role: str) -> Host:
     """A host that is not started yet, with what is built on it."""
     host = Host(role)
     host.delegations = HostDelegations(host)
-    host.on_fruitless = partial(cancel_children, host)
+    cascade = Cascade(host)
+    host.on_fruitless, host.cancel_orphans = cascade.cancel_children, cascade.cancel_orphans
     host.on_cancel = partial(cancel_here, host)
     host.on_answer = partial(take_answer, host)
     claims = Claims(host)

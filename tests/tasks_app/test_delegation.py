@@ -333,5 +333,5 @@ async def test_what_a_dead_process_left_undone_is_found(world: World) -> None:
     other = await world.start_host()
     for _ in range(2):  # it does no harm to look again
         await cancel_orphans(other)
-    assert (await world.load(child)).state is TaskState.CANCELED
+    await wait_for(world, child, TaskState.CANCELED)
     assert await events_of(world, child) == [("WORKING",), ("CANCELED",)]

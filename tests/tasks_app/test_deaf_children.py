@@ -1,0 +1,94 @@
+"""Children that do not listen to the cancel that comes with the end of their parent: nobody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+import pytest_asyncio
+
+from agents.runtimes.base import Run, Updates
+from protocol.states import TaskState
+from tasks_app.execution import cascade, upkeep
+from tasks_app.execution.cancelling import cancel_record
+from tasks_app.execution.cascade import cancel_orphans
+from tasks_app.execution.missed import hear_missed
+from tasks_app.execution.sweeping import sweep
+from tasks_app.host import Host
+from tasks_app.record import TaskRecord
+from tests.tasks_app.test_delegation import child_of, known, relay, start, wait_for
+from tests.tasks_app.world import World, until
+from tests.tasks_app.writes import creation, open_desk
+
+FAIL = """UPDATE tasks_app_task SET state = 4, attempt = attempt + 1, version = version + 1, worker = NULL,
+    lease_until = NULL, status = '{"state":"TASK_STATE_FAILED"}' WHERE id = %s"""
+EXPIRE = "UPDATE tasks_app_task SET lease_until = now() - interval '10 seconds' WHERE id = %s"
+
+
+@pytest_asyncio.fixture
+async def deaf_child(world: World) -> AsyncIterator[str]:
+    """The running child of a task that has FAILED in a process that died before it told anybody. Nothing stops its code
+    before the end of the test, and it has a minute of grace."""
+    over = asyncio.Event()
+
+    async def act(run: Run, updates: Updates) -> None:
+        await updates.status(TaskState.WORKING)
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+
+    leaf = await world.add_agent(act, cancel_grace_seconds=60)
+    known(world, leaf)
+    parent = await start(world, await world.add_agent(relay(leaf.slug)))
+    child = await child_of(world, parent)
+    await world.query(FAIL, [parent])
+    yield child
+    over.set()
+    await until(lambda: child not in world.hosts[0].executions, "its code to end")
+
+
+async def test_a_lost_run_is_found_while_a_deaf_child_is_cancelled(
+    world: World, deaf_child: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancels: list[str] = []
+
+    async def cancel(host: Host, record: TaskRecord) -> TaskRecord:
+        cancels.append(record.id)
+        return await cancel_record(host, record)
+
+    monkeypatch.setattr(upkeep, "INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(cascade, "cancel_record", cancel)
+    host = world.hosts[0]
+    looking = asyncio.create_task(upkeep.keep_up(host, hear_missed, sweep, cancel_orphans))
+    try:
+        await until(lambda: host.executions[deaf_child].cancelling, "the cancel to reach the child")
+        agent = await world.add_agent()
+        async with open_desk(world.dsn) as desk:
+            for _ in range(3):
+                lost = creation(agent.id, worker="web-gone")
+                await desk.submit(lost)
+                await world.query(EXPIRE, [lost.task_id])
+                await wait_for(world, lost.task_id, TaskState.FAILED)
+    finally:
+        looking.cancel()
+    assert (await world.load(deaf_child)).state is TaskState.WORKING
+    assert cancels == [deaf_child], "once, however often anybody looked"
+
+
+async def test_a_look_begins_with_those_that_are_not_under_way(
+    world: World, deaf_child: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as one look takes may be deaf."""
+    monkeypatch.setattr(cascade, "_ORPHANS", cascade._ORPHANS.replace("LIMIT 200", "LIMIT 1"))
+    host = world.hosts[0]
+    await cancel_orphans(host)
+    await until(lambda: host.executions[deaf_child].cancelling, "the cancel to reach the child")
+    agent = await world.add_agent()
+    async with open_desk(world.dsn) as desk:
+        ((parent,),) = await world.query("SELECT parent_id FROM tasks_app_task WHERE id = %s", [deaf_child])
+        other = creation(agent.id, parent_id=parent, worker=None)
+        await desk.submit(other)
+    await cancel_orphans(host)
+    await wait_for(world, other.task_id, TaskState.CANCELED)
