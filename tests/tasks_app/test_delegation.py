@@ -314,8 +314,11 @@ async def test_a_completed_parent_leaves_its_children_alone(world: World) -> Non
     parent = await start(world, entry)
     child = await child_of(world, parent)
     go.set()
-    await wait_for(world, parent, TaskState.COMPLETED)
-    await cancel_orphans(world.hosts[0])
+    host = world.hosts[0]
+    await until(lambda: parent not in host.executions, "everything that the end of the parent brings about to begin")
+    assert (await world.load(parent)).state is TaskState.COMPLETED
+    await cancel_orphans(host)
+    await until(lambda: not host._background, "the end of that")
     assert (await world.load(child)).state is TaskState.WORKING
 
 
