@@ -71,7 +71,7 @@ class Sweeper:
             same = record.attempt == attempts[record.id] and record.state in RUNNING
             return (TaskState.FAILED, OVERDUE_TEXT) if same else None
 
-        await self._end(attempts, ending)
+        await self._end(attempts, ending, if_unheld=True)
 
     async def _call_queued(self, tasks: Sequence[Expired]) -> None:
         """Those of this process's role are run here, as far as there is room; for others a worker is rung for."""
@@ -121,7 +121,7 @@ class Sweeper:
             return TaskState.FAILED, text
 
         await requeue(self._host, [(task.id, task.attempt) for task in again])
-        await self._end(lost, ending)
+        await self._end(lost, ending, if_unheld=True)
 
     def _retries_of(self, task: Expired) -> int:
         entry = self._host.registry.by_id(task.agent_id)
@@ -138,15 +138,16 @@ class Sweeper:
                 return None
             return TaskState.FAILED, _UNANSWERED.format(time=in_words(limits[record.agent_id]))
 
-        await self._end(found, ending)
+        await self._end(found, ending, if_unheld=False)
 
-    async def _end(self, ids: Iterable[str], ending: Ending) -> None:
-        """End tasks as `ending` says of each; None: it has moved on meanwhile."""
+    async def _end(self, ids: Iterable[str], ending: Ending, *, if_unheld: bool) -> None:
+        """End tasks as `ending` says of each; None: it has moved on meanwhile. `if_unheld` spares those whose process
+        is heard again."""
         if not (wanted := list(ids)):
             return
         records = (await self._host.store.load_many(wanted, history=False, artifacts=False)).values()
         endings = [(record, how) for record in records if (how := ending(record)) is not None]
-        await asyncio.gather(*(end_task(self._host, record, *how) for record, how in endings))
+        await asyncio.gather(*(end_task(self._host, record, *how, if_unheld=if_unheld) for record, how in endings))
 
 
 async def sweep(host: Host) -> int:

@@ -40,12 +40,19 @@ async def keep_up(host: Host, *jobs: Callable[[Host], Awaitable[object]]) -> Non
                 logger.exception("%s failed and will be tried again", job.__name__)
 
 
-async def end_task(host: Host, record: TaskRecord, state: TaskState, text: str = "") -> bool:
-    """End a task from outside, fencing off whoever runs it. False if it moved on meanwhile: read it again."""
+async def end_task(
+    host: Host, record: TaskRecord, state: TaskState, text: str = "", *, if_unheld: bool = False
+) -> bool:
+    """End a task from outside, fencing off whoever runs it. False if it moved on meanwhile: read it again.
+
+    `if_unheld`: also if somebody holds its lease, who was taken for dead and is heard again.
+    """
     draft = TaskDraft(replace(record, attempt=record.attempt + 1))
     message = Message(message_id=new_id(), role=Role.AGENT, parts=[Part(text=text)]) if text else None
     draft.move(state, message)
-    if not await host.journal.submit(draft.change(record)):
+    change = draft.change(record)
+    change.if_unheld = if_unheld
+    if not await host.journal.submit(change):
         return False
     execution = host.executions.get(record.id)
     if execution is not None:

@@ -63,7 +63,7 @@ class Change:
     """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
 
     `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` and `deadline_at` None keep what
-    is stored.
+    is stored. With `if_unheld` it is lost too while the lease of the task holds.
     `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
     won or lost, or None for a write that the database refuses to take. `has_push_configs` is known once it is won.
     `has_stored_parts` says that parts of it are kept in files.
@@ -91,3 +91,4 @@ class Change:
     has_push_configs: bool = False
     has_stored_parts: bool = False
     audit: AuditLine | None = None
+    if_unheld: bool = False

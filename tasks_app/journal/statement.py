@@ -80,7 +80,7 @@ change AS (
         push_due_at = CASE WHEN {configured} AND i.last_seq > t.last_seq THEN coalesce(t.push_due_at, now())
             ELSE t.push_due_at END,
         cancel_requested_at = CASE WHEN i.new_attempt > t.attempt THEN NULL ELSE t.cancel_requested_at END
-    FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt{room}
+    FROM change i WHERE t.id = i.id AND t.version = i.version AND t.attempt = i.attempt{checks}
     RETURNING t.id, t.has_push_configs
 ), logged AS (
     INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt,
@@ -154,6 +154,12 @@ noted AS (
     AS n(task_id, actor, action, agent, detail) JOIN changed ON changed.id = n.task_id
 )"""
 
+# Tasks that are changed only if nobody holds them.
+_UNHELD = """
+unheld AS (
+    SELECT * FROM unnest(%s::text[]) AS u(task_id)
+)"""
+
 # Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
 _TELL = """
 told AS (
@@ -165,6 +171,7 @@ told AS (
 _PARTS = {
     "config": _CONFIG,
     "files": _FILES,
+    "unheld": _UNHELD,
     "create": _CREATE,
     "change": _CHANGE,
     "speak": _SPEAK,
@@ -187,9 +194,11 @@ _NAMED = {
         "stored": "(t.has_stored_parts OR t.id IN (SELECT task_id FROM files))",
     },
 }
-# A change with a config is lost when the task has too many: who writes it reads again, and refuses.
-_ROOM = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
-        AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))"""
+# A change with a config is lost when the task has too many: who writes it reads again, and refuses. Leases are looked
+# at once more when the row is locked: the heartbeat that was first keeps its run.
+_CHECKS = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
+        AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))
+        AND (t.lease_until < now() OR t.id NOT IN (SELECT task_id FROM unheld))"""
 _TIMES = {
     "lease": f"interval '{LEASE.total_seconds()} s'",
     "ring": f"interval '{RING_AGAIN.total_seconds()} s'",
@@ -200,8 +209,8 @@ _WON = {"create": "SELECT id FROM created", "change": "SELECT id FROM changed"}
 
 def _statement(parts: Sequence[str]) -> str:
     flags = _NAMED if "config" in parts else _AS_BEFORE
-    room = _ROOM if "config" in parts else ""
-    texts = [_PARTS[part].format(**flags.get(part, {}), **_TIMES, room=room) for part in parts]
+    checks = _CHECKS if "config" in parts else ""
+    texts = [_PARTS[part].format(**flags.get(part, {}), **_TIMES, checks=checks) for part in parts]
     if "config" in parts:
         texts.append(_CONFIGURE)
     rows = [*(_WON[part] for part in parts if part in _WON), "SELECT NULL FROM told"]
@@ -241,10 +250,13 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         *(c.task_id for c in changes if c.has_stored_parts),
     ]
     lines = [(c.task_id, c.audit) for c in changes if c.audit is not None]
-    everything = bool(configs or files or lines)
+    raised = [c for c in changes if c.new_attempt > c.attempt]
+    unheld = [c.task_id for c in raised if c.if_unheld]
+    everything = bool(configs or files or lines or unheld)
     if everything:
         columns["config"] = config_columns(configs)
         columns["files"] = [plain_array(files)]
+        columns["unheld"] = [plain_array(unheld)]
     if creations or everything:
         columns["create"] = creation_columns(creations)
     if changes or everything:
@@ -253,7 +265,7 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         columns["speak"] = message_columns(changes)
     if everything or any(c.acceptance for c in changes):
         columns["accept"] = acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
-    if everything or any(c.new_attempt > c.attempt for c in changes):
+    if everything or raised:
         columns["end"] = []
     if everything:
         columns["note"] = audit_columns(lines)
