@@ -12,7 +12,7 @@ from protocol.errors import UnavailableError
 MESSAGE_LIMIT = "a2a_host.message_limit"
 """Extension in the scope: a function that sets the largest message that is read, in bytes."""
 STOP = "a2a_host.stop"
-"""Message to the application when the server stops: answer who waits, then close."""
+"""Message to the application when the server stops: answer who waits, then close. Channels names its handler by it."""
 _LINGER_SECONDS = 1.0
 
 

@@ -22,6 +22,7 @@ from a2a_host.bindings.service_parameters import activated, event_id
 from a2a_host.bindings.sse import Frames
 from a2a_host.bindings.websocket.resuming import named_event_id
 from a2a_host.bindings.websocket.upgrade import chosen_subprotocol, read_upgrade, refuse
+from a2a_host.websocket_protocol import MESSAGE_LIMIT
 from protocol.errors import A2AError, EnvelopeError, InternalError, UnavailableError
 from protocol.jsonrpc import Envelope, decode_envelope
 from tasks_app.operations import Call
@@ -32,8 +33,6 @@ logger = logging.getLogger(__name__)
 BINDING = "WEBSOCKET"
 CALLS_MAX = 100
 """Calls, streams among them, that may be open on one connection."""
-MESSAGE_LIMIT = "a2a_host.message_limit"
-"""Extension of our server: a function that takes the largest message in bytes."""
 
 _END = b'{"final":true}'
 _NOT_TEXT, _TOO_BIG, _RESTART = 1003, 1009, 1012
@@ -99,7 +98,10 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.wait(self._calls)
 
     async def a2a_host_stop(self, message: dict[str, Any]) -> None:
-        """The host stops: callers hear how their calls ended, then the connection is closed."""
+        """The host stops: callers hear how their calls ended, then the connection is closed.
+
+        Channels finds it by the type of the message, `websocket_protocol.STOP`.
+        """
         if self._calls:
             await asyncio.wait(self._calls)
         await self._close(_RESTART, "The host stops.")
