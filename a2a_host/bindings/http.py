@@ -7,12 +7,14 @@ from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
 
+from agents.media_types import essence
 from protocol.errors import RequestTooLargeError, UnsupportedMediaTypeError
 
 Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 A2A_JSON = b"application/a2a+json"
+_JSON_OR_NOTHING = frozenset(("", JSON.decode(), A2A_JSON.decode()))
 
 # Any origin may call: authentication is by header, never by a cookie that a browser adds by itself.
 CORS: Headers = [
@@ -64,11 +66,10 @@ async def _read_rest(receive: ASGIReceiveCallable, message: Any, limit: int) -> 
         message = await receive()
 
 
-def check_json_type(content_type: bytes) -> None:
+def check_json_type(content_type: str) -> None:
     """Raises UnsupportedMediaTypeError unless the request is JSON by its Content-Type, or says nothing of it."""
-    media_type = content_type.partition(b";")[0].strip().lower()
-    if media_type and media_type not in (JSON, A2A_JSON):
-        raise UnsupportedMediaTypeError(content_type.decode("latin-1")[:100])
+    if essence(content_type) not in _JSON_OR_NOTHING:
+        raise UnsupportedMediaTypeError(content_type[:100])
 
 
 def answer_type(accept: str, content_type: str) -> bytes:
@@ -82,7 +83,7 @@ def answer_type(accept: str, content_type: str) -> bytes:
         return A2A_JSON
     if "application/json" in accept and not ("*/*" in accept or "application/*" in accept):
         return JSON
-    return JSON if content_type.partition(";")[0].strip().lower() == JSON.decode() else A2A_JSON
+    return JSON if essence(content_type) == JSON.decode() else A2A_JSON
 
 
 async def respond(

@@ -56,7 +56,7 @@ async def answer(
     """Answer a request that was read. A stream is returned."""
     try:
         call = _authenticated(host, entry, parameters, body)
-        check_json_type(parameters.content_type.encode("latin-1"))
+        check_json_type(parameters.content_type)
         envelope = jsonrpc.decode_envelope(body)
         del body
     except EnvelopeError as error:

@@ -12,13 +12,13 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 from msgspec import UNSET
 
+from agents.media_types import essence
 from protocol.model import Artifact, Message, Part, TaskStatus
 from protocol.stored_part import StoredPart, stored_part
 from tasks_app import models
 from tasks_app.content import storage
 from tasks_app.content.media import media_type_of, safe_name
 from tasks_app.pages.access import staff_page
-from tasks_app.pages.parts import plain_type
 from tasks_app.record import EventKind
 
 _JSON = "application/json"
@@ -36,7 +36,7 @@ def part_file(_request: HttpRequest, task_id: str, origin: str, index: int) -> H
     if index >= len(stored):
         raise Http404("There is no such part.")
     part = stored[index]
-    media_type = plain_type(part.media_type)
+    media_type = essence(part.media_type)
     in_file = stored_part(part)
     try:
         content, media_type = _stored(in_file, media_type) if in_file is not None else _content(part, media_type)
@@ -93,4 +93,4 @@ def _text_type(media_type: str) -> str:
 
 
 def _made_up_name(origin: str, index: int, media_type: str) -> str:
-    return f"{origin}-{index + 1}{mimetypes.guess_extension(plain_type(media_type)) or '.bin'}"
+    return f"{origin}-{index + 1}{mimetypes.guess_extension(essence(media_type)) or '.bin'}"

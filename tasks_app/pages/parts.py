@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.utils.safestring import SafeString
 from msgspec import UNSET, UnsetType
 
+from agents.media_types import essence
 from protocol.model import Part
 from protocol.stored_part import StoredPart, stored_part
 from tasks_app.pages import rendering
@@ -37,11 +38,6 @@ class Block:
     size: int = 0
     cut: int = 0  # characters left out of `text`; bytes, if the whole text is `in_file`
     in_file: bool = False
-
-
-def plain_type(media_type: str) -> str:
-    """A media type in lower case without parameters."""
-    return media_type.partition(";")[0].strip().lower()
 
 
 def blocks(parts: Sequence[Part], origin: str) -> list[Block]:
@@ -71,7 +67,7 @@ def _continues(last: Part, part: Part) -> bool:
 
 
 def _block(part: Part, source: str) -> Block:
-    media_type = plain_type(part.media_type)
+    media_type = essence(part.media_type)
     stored = stored_part(part)
     if stored is not None:
         return _stored_block(stored, media_type, part.filename, source)
@@ -151,7 +147,7 @@ def _outline(part: Part) -> str:
         return f"data, {len(bytes(part.data))} bytes of JSON"
     if part.url is not UNSET:
         return f"url {part.url[:80]}"
-    name = part.filename or plain_type(part.media_type) or "file"
+    name = part.filename or essence(part.media_type) or "file"
     stored = stored_part(part)
     if stored is not None:
         return f"{stored.kind} of {stored.size} bytes in a file" + (f", {name}" if part.filename else "")

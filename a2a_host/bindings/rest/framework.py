@@ -25,6 +25,7 @@ from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.http import answer_type
 from a2a_host.bindings.service_parameters import ServiceParameters
 from a2a_host.bindings.sse import Frames
+from agents.media_types import essence
 from agents.registry import AgentEntry
 from protocol.errors import (
     A2AError,
@@ -89,7 +90,7 @@ class A2ANegotiation(BaseContentNegotiation):
 
     def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
         """The parser of the request's media type; a body that says nothing of its type is JSON."""
-        media_type = (request.content_type or A2AParser.media_type).partition(";")[0].strip().lower()
+        media_type = essence(request.content_type or A2AParser.media_type)
         return next((p for p in parsers if p.media_type == media_type), None)
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
