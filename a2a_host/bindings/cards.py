@@ -11,10 +11,10 @@ import msgspec
 
 from a2a_host.bindings.errors import codes_of, error_headers, http_error
 from a2a_host.bindings.http import JSON, Headers, respond, respond_empty, respond_preflight
-from a2a_host.bindings.public_url import base_url, is_known
 from agents.access import CHALLENGE
 from agents.cards import CACHED_CARDS, Card, CardCache
 from agents.interfaces import SHARED_VERSION
+from agents.public_url import base_url, is_known
 from agents.registry import AgentEntry
 from protocol.errors import A2AError, MethodNotAllowedError, RouteNotFoundError, UnauthenticatedError
 from tasks_app.operations import Call

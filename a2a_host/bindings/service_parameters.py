@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from a2a_host.bindings.public_url import base_url
 from agents.access import authenticate
+from agents.public_url import base_url
 from agents.registry import AgentEntry
 from protocol.errors import VersionNotSupportedError
 from tasks_app.content.links import own_url

@@ -9,13 +9,13 @@ import msgspec
 
 from a2a_host.bindings import cards, rest
 from a2a_host.bindings.http import JSON, ClientGone, read_body
-from a2a_host.bindings.public_url import base_url
 from a2a_host.bindings.rest.routes import split_path
 from a2a_host.bindings.router import guard, respond_error
 from a2a_host.bindings.service_parameters import read_service_parameters
 from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import find_route
 from agents.cards import BEARER, render_card
+from agents.public_url import base_url
 from agents.registry import AgentEntry
 from protocol.errors import A2AError, RouteNotFoundError
 from tasks_app.process import get_host

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_safe
 from agents.entries import VERSIONS, AgentEntry
 from agents.interfaces import interfaces
 from agents.models import Agent
+from agents.public_url import base_url_of
 from agents.runtimes.factory import RuntimeSlot
 from protocol.card import AgentInterface
 from tasks_app.pages import counts, states
@@ -57,7 +57,7 @@ def agent_list(request: HttpRequest) -> HttpResponse:
     if text:
         agents = agents.filter(Q(slug__icontains=text) | Q(name__icontains=text) | Q(description__icontains=text))
     tallies = counts.by_agent()
-    base = base_url(request)
+    base = base_url_of(request)
     entries = [_entry(agent, base, tallies.get(agent.pk, {})) for agent in agents]
     return render(request, "catalog/list.html", {"entries": entries, "q": text, "page": "agents"})
 
@@ -72,11 +72,6 @@ def _entry(agent: Agent, base: str, tasks: dict[int, int]) -> Entry:
         curl(base, agent),
         [(look, tasks[look.number]) for look in states.LOOKS if tasks.get(look.number)],
     )
-
-
-def base_url(request: HttpRequest) -> str:
-    """Where callers reach the host, without a slash at the end."""
-    return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
 
 
 def curl(base: str, agent: Agent) -> str:

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from agents.models import Agent
+from agents.public_url import base_url_of
 from tasks_app.pages import catalog, counts, listing, states
 from tasks_app.pages.access import staff_page
 from tasks_app.pages.filters import Criteria, FilterForm
@@ -74,4 +75,4 @@ def _chips(criteria: Criteria, form: FilterForm) -> list[Chip]:
 def _first_curl(request: HttpRequest) -> str:
     """A call that a newcomer can paste, to an agent that is open if there is one; empty without any agent."""
     agent = Agent.objects.filter(enabled=True).order_by("-open", "slug").first()
-    return catalog.curl(catalog.base_url(request), agent) if agent else ""
+    return catalog.curl(base_url_of(request), agent) if agent else ""

@@ -97,6 +97,20 @@ def test_the_curl_line_of_an_agent_that_is_served_in_0_3_only(staff: Client, db:
     )
 
 
+@pytest.mark.parametrize(
+    ("peer", "address"), [("127.0.0.1", "https://pub.e.test:8443"), ("192.0.2.1", "http://testserver")]
+)
+def test_addresses_are_those_of_the_cards_behind_a_proxy(peer: str, address: str, staff: Client, db: None) -> None:
+    make_agent("echo")
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "pub.e.test:8443, inner"}
+    page = Page(staff.get("/catalog/", headers=forwarded, REMOTE_ADDR=peer))
+    copied = [b["data-copy"] for b in page.find("button") if "data-copy" in b]
+    assert copied[:2] == [f"{address}/agents/echo", f"{address}/agents/echo/.well-known/agent-card.json"]
+    assert copied[-1].startswith(f"curl {address}/agents/echo ")
+    empty_list = staff.get("/tasks/", headers=forwarded, REMOTE_ADDR=peer).content.decode()
+    assert f"curl {address}/agents/echo " in empty_list
+
+
 @pytest.mark.parametrize(("query", "slugs"), [("", ["a", "c", "b"]), ("ECH", ["a"]), ("second", ["c"]), ("%", [])])
 def test_finding_agents(query: str, slugs: list[str], staff: Client, db: None) -> None:
     make_agent("a", name="Echo", description="first")

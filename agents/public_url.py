@@ -9,10 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 
 # A host name or address with an optional port; anything else in Host is nobody's address.
 _HOST = re.compile(rb"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+
+_FORWARDED = (b"x-forwarded-proto", b"x-forwarded-host")
 
 
 def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
@@ -22,10 +25,16 @@ def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
     """
     if settings.PUBLIC_URL:
         return str(settings.PUBLIC_URL)
-    forwarded = b"", b""
-    if is_trusted_proxy((scope.get("client") or ("", 0))[0]):
-        forwarded = headers.get(b"x-forwarded-proto", b""), headers.get(b"x-forwarded-host", b"")
-    return _address(scope["scheme"], headers.get(b"host", b""), *forwarded)
+    trusted = is_trusted_proxy((scope.get("client") or ("", 0))[0])
+    proto, host = (headers.get(name, b"") if trusted else b"" for name in _FORWARDED)
+    return _address(scope["scheme"], headers.get(b"host", b""), proto, host)
+
+
+def base_url_of(request: HttpRequest) -> str:
+    """The same for a request of Django's. Raises DisallowedHost."""
+    scope = {"scheme": request.scheme, "client": (request.META["REMOTE_ADDR"], 0)}
+    headers = {name: request.headers.get(name.decode(), "").encode("latin-1") for name in _FORWARDED}
+    return base_url(scope, {**headers, b"host": request.get_host().encode()})
 
 
 @lru_cache(maxsize=1024)
