@@ -32,11 +32,11 @@ async def cancel_record(host: Host, record: TaskRecord) -> TaskRecord:
     for _ in range(_TRIES):
         worker = record.worker
         await _stop_run(host, record)
-        record = await _load(host, record.id)
+        record = await load_task(host, record.id)
         if not record.state.terminal and record.worker in (worker, None):
             if await end_task(host, record, TaskState.CANCELED):
                 _fence_run(host, record.id)
-            record = await _load(host, record.id)
+            record = await load_task(host, record.id)
         if record.state is TaskState.CANCELED:
             return record
         if record.state.terminal:
@@ -52,7 +52,8 @@ async def cancel_here(host: Host, task_id: str) -> None:
             await cancel_record(host, record)
 
 
-async def _load(host: Host, task_id: str) -> TaskRecord:
+async def load_task(host: Host, task_id: str) -> TaskRecord:
+    """A task as it is now, whosever it is. Raises TaskNotFoundError."""
     record = await host.store.load(task_id)
     if record is None or record.state is TaskState.UNSPECIFIED:  # It was answered with a Message: no task.
         raise TaskNotFoundError(task_id)
@@ -86,7 +87,7 @@ async def _wait_for_change(host: Host, record: TaskRecord, seconds: float) -> bo
     async with host.hub.follow(record.id) as follower:
         try:
             async with asyncio.timeout(seconds):
-                while _goes_on(record, now := await _load(host, record.id)):
+                while _goes_on(record, now := await load_task(host, record.id)):
                     follower.begin(now.last_seq)
                     await follower.next(seconds)
         except TimeoutError:

@@ -26,7 +26,7 @@ from protocol.errors import (
 from protocol.ids import new_id
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
-from tasks_app.execution.cancelling import cancel_record
+from tasks_app.execution.cancelling import cancel_record, load_task
 from tasks_app.execution.turn import turn_of
 from tasks_app.host import Host
 from tasks_app.journal import AuditLine
@@ -60,7 +60,7 @@ async def answer_task(host: Host, task_id: str, attempt: int, by: str, answer: D
     TaskNotFoundError, and UnsupportedOperationError for a task that does not wait for this, or that somebody else was
     first to answer.
     """
-    record = await _load(host, task_id)
+    record = await load_task(host, task_id)
     entry = host.registry.by_id(record.agent_id)
     if entry is None:
         raise TaskNotFoundError(task_id)
@@ -82,14 +82,7 @@ async def answer_task(host: Host, task_id: str, attempt: int, by: str, answer: D
 
 async def cancel_any_task(host: Host, task_id: str) -> TaskRecord:
     """Cancel somebody's task. Raises TaskNotFoundError and TaskNotCancelableError."""
-    return await cancel_record(host, await _load(host, task_id))
-
-
-async def _load(host: Host, task_id: str) -> TaskRecord:
-    record = await host.store.load(task_id)
-    if record is None or record.state is TaskState.UNSPECIFIED:
-        raise TaskNotFoundError(task_id)
-    return record
+    return await cancel_record(host, await load_task(host, task_id))
 
 
 def _line(by: str, slug: str, answer: Decision | Input) -> AuditLine:
