@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -17,10 +18,9 @@ from tasks_app.pages.access import staff_page
 from tasks_app.pages.answer_form import AnswerForm
 from tasks_app.pages.runs import runs
 from tasks_app.pages.webhooks import webhooks
-from tasks_app.record import Event, EventKind, TaskRecord
+from tasks_app.rows import EVENT_COLUMNS, event, full_record, full_tasks
 
 COLOURED_LIMIT = 1024 * 1024  # bytes of raw JSON that are shown; more is offered as a download
-_DIALECTS = {"jsonrpc": "JSON-RPC", "rest": "HTTP+JSON", "grpc": "gRPC"}
 
 
 @require_safe
@@ -83,8 +83,9 @@ def task_json(_request: HttpRequest, task_id: str) -> HttpResponseBase:
 @staff_page
 def raw_event(request: HttpRequest, task_id: str, seq: int) -> HttpResponse:
     """The JSON of one event, as a stream sends it (§3.2.3)."""
-    row = get_object_or_404(models.Event.objects.select_related("task"), task_id=task_id, seq=seq)
-    payload = _event(row).payload(task_id, row.task.context_id)
+    rows = models.Event.objects.values_list("task__context_id", *EVENT_COLUMNS.split(", "))
+    context_id, *row = get_object_or_404(rows, task_id=task_id, seq=seq)
+    payload = event(tuple(row)).payload(task_id, context_id)
     payload = restore(StreamResponse, payload, Policy(by_url=True, base_url=own_url()))
     return render(request, "tasks/_json.html", {"html": rendering.json_code(payload.decode())})
 
@@ -92,36 +93,10 @@ def raw_event(request: HttpRequest, task_id: str, seq: int) -> HttpResponse:
 def _protocol_json(task_id: str, by_url: bool = False) -> bytes:
     """The task with its files: as `GetTask` gives them, or as URLs in any case."""
     task = get_object_or_404(models.Task.objects.select_related("agent"), pk=task_id)
-    if task.state == TaskState.UNSPECIFIED.number:
+    with connection.cursor() as cursor:
+        cursor.execute(f"{full_tasks()} WHERE t.id = %s", [task_id])
+        row = cursor.fetchone()
+    if row is None or task.state == TaskState.UNSPECIFIED.number:
         raise Http404("This exchange was answered with a message; there is no task.")
-    history = models.Message.objects.filter(task=task, position__lte=task.message_count).order_by("position")
-    events = models.Event.objects.filter(task=task, kind=EventKind.ARTIFACT, seq__lte=task.last_seq).order_by("seq")
-    record = TaskRecord(
-        id=task.id,
-        agent_id=task.agent_id,
-        owner=task.owner,
-        context_id=task.context_id,
-        state=TaskState.from_number(task.state),
-        status=task.status,
-        status_at=task.status_at,
-        created_at=task.created_at,
-        metadata=task.metadata,
-        history=list(history.values_list("body", flat=True)),
-        chunks=[_event(row) for row in events],
-    )
     policy = Policy.of(Agent.LargeParts.URL if by_url else task.agent.large_parts, own_url())
-    return restore(Task, record.render(), policy)
-
-
-def _event(row: models.Event) -> Event:
-    return Event(
-        seq=row.seq,
-        kind=EventKind(row.kind),
-        body=row.body,
-        created_at=row.created_at,
-        attempt=row.attempt,
-        metadata=row.metadata,
-        artifact_id=row.artifact_id,
-        append=row.append,
-        last_chunk=row.last_chunk,
-    )
+    return restore(Task, full_record(row).render(), policy)
