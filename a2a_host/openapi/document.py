@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
 
 def all_templates() -> dict[str, Any]:
     """The view of every path below an agent's URL, by its template."""
-    return routes.templates() | routes_v03.templates()
+    return routes.ROUTES.templates() | routes_v03.ROUTES.templates()
 
 
 def _patterns() -> list[URLPattern]:

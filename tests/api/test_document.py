@@ -71,10 +71,10 @@ def test_every_view_has_a_route(module: Any, base: type) -> None:
 
 
 def test_paths_reach_the_views_that_they_describe() -> None:
-    for template, view in routes.templates().items():
+    for template, view in routes.ROUTES.templates().items():
         path = re.sub(r"{(\w+)}", "x", template).encode()
         assert routes.find_route(routes.split_path(path, base=0)).view is view, template
-    for template, view in routes_v03.templates().items():
+    for template, view in routes_v03.ROUTES.templates().items():
         path = re.sub(r"{(\w+)}", "x", template).encode()
         route = routes_v03.route_of_v03(_scope(path), base=0)
         assert route is not None, template
