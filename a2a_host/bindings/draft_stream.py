@@ -21,10 +21,10 @@ from tasks_app.operations import Call, Frame, rendered
 _AGENT = Raw(b'"ROLE_AGENT"')
 
 
-class DraftFrames(Frames):
+class DraftFrames:
     """The frames of a stream, each with what drafts of 1.0 have in its place."""
 
-    __slots__ = ("_call", "_draft", "_frames", "beside", "event")
+    __slots__ = ("_call", "_draft", "_frames", "beside", "event", "headers")
 
     def __init__(self, frames: Frames, call: Call, draft: Draft) -> None:
         self._frames = frames

@@ -81,7 +81,7 @@ async def _serve_call(
         await respond_error(send, error, id_of_error(error, request_id), _reads_events_only(parameters, envelope))
         return None
     head, tail = response_around(request_id)
-    if isinstance(result, Frames):
+    if not isinstance(result, bytes):
         return EventStream(result, head, tail)
     await respond(send, 200, head + result + tail, JSON, activated_headers(call))
     return None
@@ -91,7 +91,7 @@ async def _serve_notification(call: Call, parameters: ServiceParameters, envelop
     """Do what a request without an id asks for. Nobody is told how it went (JSON-RPC 2.0 §4.1)."""
     with suppress(A2AError):
         result = await attempt(call, parameters, envelope)
-        if isinstance(result, Frames):
+        if not isinstance(result, bytes):
             await result.aclose()
 
 
@@ -174,6 +174,6 @@ async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes 
         request, spoken = read_request(dialect, operation.request, envelope.params or _EMPTY)
         envelope.params = None  # a big body is not kept while the agent works
         answer = await perform_operation(call, spoken, operation, request)
-    if isinstance(answer, Frames) and isinstance(spoken, Draft) and dialect is V1_0:
+    if not isinstance(answer, bytes) and isinstance(spoken, Draft) and dialect is V1_0:
         return DraftFrames(answer, call, spoken)
     return answer

@@ -7,7 +7,7 @@ from typing import Any
 from a2a_host.bindings.http import Headers
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.service_parameters import activated
-from a2a_host.bindings.sse import Frames
+from a2a_host.bindings.sse import DialectFrames
 from agents.registry import AgentEntry
 from protocol.dialects import Dialect
 from protocol.errors import AgentNotFoundError, InvalidParamsError
@@ -15,12 +15,13 @@ from protocol.model import Wire
 from tasks_app.operations import Call
 
 
-async def perform_operation(call: Call, dialect: Dialect, operation: Operation, request: Wire) -> bytes | Frames:
+async def perform_operation(call: Call, dialect: Dialect, operation: Operation, request: Wire) -> bytes | DialectFrames:
     """The response of an operation in the JSON of a dialect, or the frames of its stream. Raises A2AError."""
     settle_tenant(call.entry, request)
     try:
         if operation.stream is not None:
-            return Frames(await operation.stream(call, request), dialect, operation.response, activated_headers(call))
+            stream = await operation.stream(call, request)
+            return DialectFrames(stream, dialect, operation.response, activated_headers(call))
         assert operation.run is not None
         return dialect.write(operation.response, await operation.run(call, request))
     except InvalidParamsError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Protocol
 
 from channels.generic.http import AsyncHttpConsumer
 
@@ -26,24 +26,47 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 _TOGETHER = 64 * 1024  # bytes after which events that are at hand are sent and not joined with more
 
 
-class Frames:
-    """The frames of a stream of `kind`, in the JSON of a dialect. Has to be closed."""
+class Frames(Protocol):
+    """The frames of a stream as its reader gets them. Has to be closed."""
+
+    @property
+    def headers(self) -> Headers | None:
+        """Headers of the reply, beside those of every stream."""
+
+    @property
+    def event(self) -> bytes:
+        """Lines that the newest frame has as an event beside its data."""
+
+    @property
+    def beside(self) -> bytes:
+        """Members that the newest frame has in the JSON that it is wrapped in, each after a comma."""
+
+    async def next(self) -> Frame | None:
+        """The next frame, None at the end. One without a payload is a sign of life."""
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the next frame is there, so that nobody waits for it."""
+
+    async def aclose(self) -> None:
+        """Read no more."""
+
+
+class DialectFrames:
+    """The frames of a stream of `kind`, in the JSON of a dialect."""
 
     __slots__ = ("_dialect", "_kind", "_stream", "headers")
 
-    # What the newest frame has as an event beside its data: lines of it, and members of the JSON that it is wrapped in.
-    event: bytes = b""
-    beside: bytes = b""
+    event = beside = b""
 
     def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire], headers: Headers | None = None) -> None:
         self._stream = stream
         self._dialect = dialect
         self._kind = kind
-        # Of the reply, beside those of every stream.
         self.headers = headers
 
     async def next(self) -> Frame | None:
-        """The next frame, None at the end. One without a payload is a sign of life."""
+        """See `Frames.next`."""
         try:
             frame = await anext(self._stream)
         except StopAsyncIteration:
@@ -54,11 +77,11 @@ class Frames:
 
     @property
     def at_hand(self) -> bool:
-        """Whether the next frame is there, so that nobody waits for it."""
+        """See `Frames.at_hand`."""
         return self._stream.at_hand
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """See `Frames.aclose`."""
         await self._stream.aclose()
 
 

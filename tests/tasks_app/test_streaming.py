@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from a2a_host.bindings.sse import EventStream, Frames
+from a2a_host.bindings.sse import DialectFrames, EventStream
 from agents.runtimes.base import Run, Updates
 from protocol.dialects.v1 import V1_0
 from protocol.errors import TaskNotFoundError, UnsupportedOperationError
@@ -368,7 +368,7 @@ async def test_who_comes_back_to_a_long_log_is_sent_many_events_at_once(world: W
         if message["type"] == "http.response.body":
             bodies.append(message["body"])
 
-    await soon(EventStream(Frames(stream, V1_0, StreamResponse))({}, asyncio.Event().wait, send))
+    await soon(EventStream(DialectFrames(stream, V1_0, StreamResponse))({}, asyncio.Event().wait, send))
     events = b"".join(bodies).split(b"\n\n")
     assert events.pop() == b""
     assert [int(event.split(b"\n")[0].removeprefix(b"id: ")) for event in events] == list(range(3, 2003))

@@ -27,7 +27,6 @@ from a2a_host.bindings.methods import (
 from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.service_parameters import activated
-from a2a_host.bindings.sse import Frames
 from a2a_host.bindings.uploads import read_request
 from protocol.dialects import Dialect
 from protocol.dialects.v1 import V1_0
@@ -77,9 +76,9 @@ class OperationView(AsyncAPIView):
         """Do it, and answer with its response or the stream of them."""
         with counted(self.call, operation.name):
             answer = await perform_operation(self.call, self.dialect, operation, request)
-        if isinstance(answer, Frames):
-            return EventStreamResponse(answer)
-        return Response(answer, headers=dict(activated(self.call)))
+        if isinstance(answer, bytes):
+            return Response(answer, headers=dict(activated(self.call)))
+        return EventStreamResponse(answer)
 
 
 class SendMessageView(OperationView):

@@ -7,7 +7,7 @@ from typing import Final
 
 from a2a_host.bindings.http import Headers
 from a2a_host.bindings.performing import activated_headers
-from a2a_host.bindings.sse import Frames
+from a2a_host.bindings.sse import DialectFrames, Frames
 from protocol.dialects.task_rest import VERSION, TaskEvents
 from protocol.dialects.v1 import V1_0
 from protocol.errors import UnsupportedOperationError
@@ -20,10 +20,12 @@ DIALECT: Final = f"HTTP+JSON/{VERSION}"
 """What calls of the dialect are counted as, and what a task remembers of its creation."""
 
 
-class TaskFrames(Frames):
+class TaskFrames:
     """Events of the dialect in place of StreamResponses. `last` is the only one of a task that has ended."""
 
-    __slots__ = ("_events", "_frames", "_last")
+    __slots__ = ("_events", "_frames", "_last", "headers")
+
+    event = beside = b""
 
     def __init__(self, frames: Frames | None, headers: Headers | None, last: Frame | None = None) -> None:
         self._frames = frames
@@ -66,4 +68,4 @@ async def open_stream(call: Call, task_id: str) -> TaskFrames:
             raise
         payload = await with_contents(call, StreamResponse, Answer(record, 0).payload())
         return TaskFrames(None, headers, Frame(record.last_seq, payload))
-    return TaskFrames(Frames(stream, V1_0, StreamResponse), headers)
+    return TaskFrames(DialectFrames(stream, V1_0, StreamResponse), headers)

@@ -147,7 +147,7 @@ class JsonRpcConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except A2AError as error:
             await self._refuse(error, request_id and id_of_error(error, request_id))
             return
-        if isinstance(result, Frames):
+        if not isinstance(result, bytes):
             await self._stream(result, request_id, with_ids=last_event_id is not UNSET)
         elif request_id is not None:
             head, tail = response_around(request_id)
