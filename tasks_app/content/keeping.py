@@ -1,8 +1,8 @@
 """Storing big parts: measured, counted against the limits, written to files, and only then named in a body.
 
 The rows are written first, in a transaction that holds a lock: what is on its way counts like what is there, so no
-number of writers gets beyond a limit. A write that is refused takes its rows and files back; a process that dies leaves
-them to `unnamed`.
+number of writers gets beyond a limit. A write that is refused takes its rows and files back; one that is cancelled, or
+whose process dies, leaves them to `unnamed`.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ async def keep_parts(store: Store, entry: AgentEntry, task_id: str, parts: Seque
     """Store the big ones of the parts of one message or artifact for a task, which need not exist yet.
 
     When this returns the files are there to stay. Raises LimitExceededError, NotBase64Error, StorageDownError,
-    UnavailableError; then nothing was stored.
+    UnavailableError; then nothing was stored. If it is cancelled, files may be stored yet, which have rows.
     """
     found = await in_thread(lambda: _measure(parts))
     await _reserve(store, entry, task_id, found)
     ids = [one.id for one in found]
     try:
         await in_thread(lambda: _write(found))
-    except BaseException:
+    except Exception:  # Not if it is cancelled: the thread goes on and writes files, which need their rows.
         await discard(store, ids)
         raise
     kept = list(parts)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
 from agents.registry import AgentEntry
+from agents.runtimes.base import Run, Updates
 from protocol.errors import InvalidParamsError
 from protocol.ids import new_id
-from protocol.model import Part
+from protocol.model import Artifact, Part
+from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
+from tasks_app.content import storage
 from tasks_app.content.keeping import LimitExceededError, keep_parts
 from tasks_app.content.removal import remove_parts_of
 from tasks_app.content.unnamed import remove_unnamed
-from tasks_app.operations import send_message
-from tests.tasks_app.world import World, request
+from tasks_app.operations import cancel_task, send_message
+from tests.tasks_app.world import PATIENCE, World, request, soon
 
 _ANY_AGE = -1.0
 _IDS = "SELECT id, confirmed FROM tasks_app_storedpart ORDER BY id"
@@ -48,6 +52,48 @@ async def test_files_without_a_task_are_deleted_after_a_day(world: World, agent:
     await world.query("UPDATE tasks_app_storedpart SET created_at = now() - interval '25 hours'")
     assert await remove_unnamed(store) == 1
     assert not exists(part_id)
+    assert await world.query(_IDS) == []
+
+
+class Gate:
+    """Writes files once it is open. A thread that writes cannot be stopped, unlike the run that waits for it."""
+
+    def __init__(self) -> None:
+        self.reached, self.open, self.passed = threading.Event(), threading.Event(), threading.Event()
+        self.written: list[str] = []
+        self._write = storage.write
+
+    def write(self, part_id: str, content: storage.Content) -> None:
+        """See `storage.write`."""
+        self.reached.set()
+        assert self.open.wait(PATIENCE)
+        self._write(part_id, content)
+        self.written.append(part_id)
+        if len(self.written) == 2:
+            self.passed.set()
+
+
+async def test_files_that_a_canceled_run_writes_on_are_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written after the cancel has its row, so that the look for files without a task finds it."""
+    gate = Gate()
+    monkeypatch.setattr(storage, "write", gate.write)
+
+    async def say_much(run: Run, updates: Updates) -> None:
+        await updates.status(TaskState.WORKING)
+        await updates.artifact(Artifact(artifact_id="much", parts=[Part(text=BIG), Part(text=BIG)]))
+
+    entry = await world.add_agent(say_much)
+    task_id = (await soon(send_message(world.call(entry), request(immediately=True)))).record.id
+    assert await asyncio.to_thread(gate.reached.wait, PATIENCE)
+    record = await soon(cancel_task(world.call(entry), CancelTaskRequest(id=task_id)))
+    assert record.state is TaskState.CANCELED
+    gate.open.set()
+    assert await asyncio.to_thread(gate.passed.wait, PATIENCE)
+    assert [exists(part_id) for part_id in gate.written] == [True, True]
+    assert await world.query(_IDS) == [(part_id, False) for part_id in sorted(gate.written)]
+    assert await remove_unnamed(world.hosts[0].store) == 0
+    assert await remove_unnamed(world.hosts[0].store, _ANY_AGE) == 2
+    assert [exists(part_id) for part_id in gate.written] == [False, False]
     assert await world.query(_IDS) == []
 
 
