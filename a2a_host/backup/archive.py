@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from a2a_host.backup.errors import BackupError
-from a2a_host.backup.manifest import DUMP, FILES, KEYS, MANIFEST, Manifest, digest, read_manifest
+from a2a_host.backup.manifest import DUMP, FILES, KEYS, MANIFEST, SUMS, Manifest, digest, read_manifest
+from a2a_host.backup.writing import read_sums
 
 _KEY_NAMES = {"encryption.key", "secret_key", "credentials.json"}
 
@@ -31,7 +32,7 @@ class Archive:
 
     def dump(self) -> IO[bytes]:
         """What pg_dump wrote."""
-        return self.open(next(entry for entry in self.entries if entry.name == DUMP))
+        return self.open(self.tar.getmember(DUMP))
 
     def files(self) -> Iterator[tuple[str, IO[bytes]]]:
         """Name in the storage and content of each file."""
@@ -66,21 +67,35 @@ def opened(path: Path) -> Iterator[Archive]:
 
 
 def _checked(tar: tarfile.TarFile, entries: list[tarfile.TarInfo]) -> Archive:
-    if not entries or entries[0].name != MANIFEST or not all(_is_ours(entry) for entry in entries):
+    names = {entry.name for entry in entries}
+    if not entries or not all(_is_ours(entry) for entry in entries):
         raise BackupError("The file is no backup of a2a-host")
-    archive = Archive(read_manifest(tar.extractfile(entries[0]).read()), tar, entries)  # type: ignore[union-attr]
+    if MANIFEST not in names:
+        raise BackupError("The backup is not whole: its end is missing")
+    archive = Archive(read_manifest(tar.extractfile(MANIFEST).read()), tar, entries)  # type: ignore[union-attr]
     manifest = archive.manifest
-    names = [entry.name for entry in entries]
-    files = sum(name.startswith(FILES) for name in names)
-    if DUMP not in names or files != manifest.files or set(manifest.keys) != set(archive.keys()):
+    files = sum(entry.name.startswith(FILES) for entry in entries)
+    needed = {DUMP, *(KEYS + name for name in manifest.keys), *([SUMS] if manifest.format > 1 else [])}
+    if needed - names or files != manifest.files:
         raise BackupError("The backup is not whole: entries that its manifest names are missing")
-    if digest(archive.dump()) != (manifest.dump_sha256, manifest.dump_bytes):
-        raise BackupError("The backup is damaged: the dump of the database is not the one that was written")
+    _check_content(archive)
     return archive
+
+
+def _check_content(archive: Archive) -> None:
+    """Read every entry that has a digest."""
+    if archive.manifest.format == 1:
+        if digest(archive.dump()) != (archive.manifest.dump_sha256, archive.manifest.dump_bytes):
+            raise BackupError("The backup is damaged: the dump of the database is not the one that was written")
+        return
+    sums = read_sums(archive.open(archive.tar.getmember(SUMS)).read())
+    for entry in archive.entries:
+        if entry.name != SUMS and digest(archive.open(entry))[0] != sums.get(entry.name):
+            raise BackupError(f"The backup is damaged: {entry.name} is not what was written")
 
 
 def _is_ours(entry: tarfile.TarInfo) -> bool:
     """Whether a backup has such an entry. Names become paths, so nothing else is taken."""
     name = entry.name
-    known = name in (MANIFEST, DUMP) or name.removeprefix(KEYS) in _KEY_NAMES or name.startswith(FILES)
+    known = name in (MANIFEST, DUMP, SUMS) or name.removeprefix(KEYS) in _KEY_NAMES or name.startswith(FILES)
     return entry.isreg() and known and ".." not in name.split("/") and not name.startswith("/")

@@ -1,15 +1,13 @@
 """Making a backup while the host runs.
 
-One snapshot of the database is dumped and counted; then the files follow that it names. They are all there: a file is
-written before the row that names it is committed, and whoever deletes tasks waits for the lock that is held meanwhile.
+One snapshot of the database is dumped and counted; then the files follow that it names. Those of tasks are all there: a
+file is written before the row that names it is committed, and whoever deletes tasks waits for the lock that is held
+meanwhile. What goes nevertheless is a file whose write was lost.
 """
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +23,9 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from psycopg import sql
 
 from a2a_host.backup.errors import BackupError
-from a2a_host.backup.manifest import DUMP, FILES, FORMAT, KEYS, MANIFEST, Manifest, digest, known_marks
+from a2a_host.backup.manifest import DUMP, FILES, FORMAT, KEYS, MANIFEST, Manifest, known_marks
 from a2a_host.backup.programs import complaint, major, running
+from a2a_host.backup.writing import Writer, writer
 from tasks_app.database import database_dsn
 from tasks_app.retention.connection import BACKUP
 
@@ -143,55 +142,49 @@ def _private(path: Path) -> Iterator[IO[bytes]]:
 
 def _write(file: IO[bytes], snapshot: Snapshot, dump: Path, with_key: bool, say: Say) -> Manifest:
     on_disk = isinstance(default_storage, FileSystemStorage)
-    files = [name for name in snapshot.files if default_storage.exists(name)] if on_disk else []
-    if on_disk and len(files) < len(snapshot.files):
-        say(f"{len(snapshot.files) - len(files)} files that tasks name are missing, in the storage and in the backup")
-    keys = _key_files() if with_key else []
-    with dump.open("rb") as dumped:
-        dump_sha256, dump_bytes = digest(dumped)
-    manifest = Manifest(
-        format=FORMAT,
-        made_at=datetime.now(UTC),
-        postgres=_dotted(snapshot.server_version),
-        pg_dump=major("pg_dump"),
-        migrations=snapshot.migrations,
-        rows=snapshot.rows,
-        dump_sha256=dump_sha256,
-        dump_bytes=dump_bytes,
-        files=len(files),
-        files_elsewhere=bool(snapshot.files) and not on_disk,
-        keys=[path.name for path in keys],
-        key_marks=known_marks(),
-    )
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        text = msgspec.json.format(msgspec.json.encode(manifest))
-        _add(tar, MANIFEST, io.BytesIO(text), len(text))
-        _add_file(tar, DUMP, dump)
-        if files:
-            say(f"Copying {len(files)} files")
-        for name in files:
-            with default_storage.open(name, "rb") as part:
-                _add(tar, FILES + name, part, part.size)
+    keys, made_at = _key_files() if with_key else [], datetime.now(UTC)
+    with writer(file) as tar:
+        dump_bytes = tar.add_file(DUMP, dump)
+        files = _add_files(tar, snapshot.files, say) if on_disk else 0
         for path in keys:
-            _add_file(tar, KEYS + path.name, path)
+            tar.add_file(KEYS + path.name, path)
+        manifest = Manifest(
+            format=FORMAT,
+            made_at=made_at,
+            postgres=_dotted(snapshot.server_version),
+            pg_dump=major("pg_dump"),
+            migrations=snapshot.migrations,
+            rows=snapshot.rows,
+            dump_sha256=tar.sums[DUMP],
+            dump_bytes=dump_bytes,
+            files=files,
+            files_elsewhere=bool(snapshot.files) and not on_disk,
+            keys=[path.name for path in keys],
+            key_marks=known_marks(),
+        )
+        tar.add(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest
+
+
+def _add_files(tar: Writer, names: list[str], say: Say) -> int:
+    """Copy the files of big parts that are there. Returns how many."""
+    if names:
+        say(f"Copying {len(names)} files")
+    missing = 0
+    for name in names:
+        try:
+            tar.add_file(FILES + name, Path(default_storage.path(name)))
+        except FileNotFoundError:
+            missing += 1
+    if missing:
+        say(f"{missing} files that tasks name are missing, in the storage and in the backup")
+    return len(names) - missing
 
 
 def _key_files() -> list[Path]:
     """What DATA_DIR keeps that no database knows: the keys, and the first administrator's password."""
     layout = settings.LAYOUT
     return [path for path in (layout.encryption_key, layout.secret_key, layout.credentials) if path.exists()]
-
-
-def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> None:
-    with path.open("rb") as file:
-        _add(tar, name, file, os.fstat(file.fileno()).st_size)
-
-
-def _add(tar: tarfile.TarFile, name: str, file: IO[bytes], size: int) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode, entry.mtime = size, 0o600, int(time.time())
-    tar.addfile(entry, file)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,4 +1,7 @@
-"""What a backup says of itself: the first entry of the file, as JSON."""
+"""What a backup says of itself, as JSON: the last entry but the digests.
+
+In a backup of format 1 it is the first entry, and only the dump has a digest.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from django.db.migrations.loader import MigrationLoader
 from a2a_host.backup.errors import BackupError
 from agents.secrets import EncryptionError, encryption_keys
 
-FORMAT = 1
-MANIFEST, DUMP = "manifest.json", "database.dump"
+FORMAT = 2
+_OLDEST = 1
+MANIFEST, DUMP, SUMS = "manifest.json", "database.dump", "sha256sums"
 FILES, KEYS = "files/", "keys/"
 _PIECE = 1024 * 1024
 
@@ -41,9 +45,9 @@ def read_manifest(text: bytes) -> Manifest:
     """Raises BackupError for what this host cannot read."""
     try:
         version = msgspec.json.decode(text).get("format")
-        if version != FORMAT:
+        if version not in range(_OLDEST, FORMAT + 1):
             raise BackupError(
-                f"The backup has the format {version}; this host reads {FORMAT}: use the one that made it"
+                f"The backup has the format {version}; this host reads {_OLDEST} to {FORMAT}: use the one that made it"
             )
         return msgspec.json.decode(text, type=Manifest)
     except (msgspec.MsgspecError, AttributeError) as error:

@@ -18,7 +18,7 @@ from django.db import connection as django_connection
 from a2a_host.backup.archive import Archive
 from a2a_host.backup.errors import BackupError
 from a2a_host.backup.making import Say, count_rows
-from a2a_host.backup.manifest import check_not_newer, known_marks
+from a2a_host.backup.manifest import check_not_newer, digest, known_marks
 from a2a_host.backup.programs import complaint, major, running
 from a2a_host.services.files import write_private
 from tasks_app.database import database_dsn
@@ -48,20 +48,22 @@ _NEW_SETTING = b"SET transaction_timeout = 0;\n"
 def restore_backup(archive: Archive, force: bool, say: Say) -> None:
     """Make the database, the files and what is missing of the keys what they were. Raises BackupError.
 
-    `force` first drops what the database holds. Until the last moment a failure leaves the database as it was.
+    `force` first drops what the database holds. Until that is restored nothing is replaced, only files and encryption
+    keys are added: a failure leaves the host that was there as it was.
     """
     check_not_newer(archive.manifest)
     if archive.manifest.pg_dump > (ours := major("pg_restore")):
         raise BackupError(f"The backup was made by pg_dump {archive.manifest.pg_dump} and pg_restore is of {ours}")
     _check_database(force)
     _check_keys(archive, force)
-    _restore_keys(archive, say)
+    _add_encryption_keys(archive, say)
     if archive.manifest.files:
         say(f"Storing {archive.manifest.files} files")
     for name, file in archive.files():
         _restore_file(name, file)
     say("Restoring the database")
     _restore_database(archive, force)
+    _restore_secret_key(archive)
     with psycopg.connect(database_dsn(), autocommit=True) as connection:
         if (found := count_rows(connection)) != archive.manifest.rows:
             raise BackupError(f"The restored database has other rows than the backup says: {found}")
@@ -88,12 +90,8 @@ def _check_keys(archive: Archive, force: bool) -> None:
         raise BackupError(f"{path} is another key than the backup's: remove it, or replace it with --force")
 
 
-def _restore_keys(archive: Archive, say: Say) -> None:
+def _add_encryption_keys(archive: Archive, say: Say) -> None:
     layout, kept = settings.LAYOUT, archive.keys()
-    if "secret_key" in kept:
-        write_private(layout.secret_key, kept["secret_key"])
-    if "credentials.json" in kept and not layout.credentials.exists():
-        write_private(layout.credentials, kept["credentials.json"])
     if "encryption.key" in kept:
         own = layout.encryption_key.read_text().split() if layout.encryption_key.exists() else []
         both = dict.fromkeys([*own, *kept["encryption.key"].split()])
@@ -103,13 +101,31 @@ def _restore_keys(archive: Archive, say: Say) -> None:
         say(f"Bring the old encryption key to {where}: without it, stored credentials of webhooks cannot be read.")
 
 
+def _restore_secret_key(archive: Archive) -> None:
+    """And the first password, unless there is one."""
+    layout, kept = settings.LAYOUT, archive.keys()
+    if "secret_key" in kept:
+        write_private(layout.secret_key, kept["secret_key"])
+    if "credentials.json" in kept and not layout.credentials.exists():
+        write_private(layout.credentials, kept["credentials.json"])
+
+
 def _restore_file(name: str, content: IO[bytes]) -> None:
-    """Files have names that are used once, so one that is there is the same."""
+    """Files have names that are used once: one that is there is the same, or what a restore that failed left of it."""
     if default_storage.exists(name):
-        return
+        if _is_stored(name, content):
+            return
+        default_storage.delete(name)
     saved = default_storage.save(name, File(content, name))
     if saved != name:
         raise BackupError(f"The file {name} was stored as {saved}")
+
+
+def _is_stored(name: str, content: IO[bytes]) -> bool:
+    with default_storage.open(name, "rb") as stored:
+        same = digest(stored) == digest(content)
+    content.seek(0)
+    return same
 
 
 def _restore_database(archive: Archive, force: bool) -> None:
