@@ -6,11 +6,9 @@ A URL is read by the library that will send the request, so that nobody can mean
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -18,11 +16,10 @@ import httpx
 from django.conf import settings
 
 from agents.outbound.listed import EVERYTHING, Address, Listed
+from agents.outbound.resolving import LookUp, Resolver, UnresolvedError, look_up
 
 URL_MAX = 2048
-RESOLVE_SECONDS = 5.0
 
-_LOOK_UPS_AT_ONCE = 32  # threads, which wait for name servers and do nothing else
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_][a-z0-9_-]{0,62}\.)*[a-z0-9_][a-z0-9_-]{0,62}")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")  # what every resolver reads as an IPv4 address
@@ -65,14 +62,14 @@ class Target:
 class OutboundRules:
     """Checks URLs and addresses; `allow` holds the exceptions from "public addresses only", and `deny` wins over both.
 
-    Only EVERYTHING in `deny` leaves what `allow` lists.
+    Only EVERYTHING in `deny` leaves what `allow` lists. `look_up` gives the addresses of a name, and may block.
     """
 
-    def __init__(self, allow: Sequence[Listed], deny: Sequence[Listed] = ()) -> None:
+    def __init__(self, allow: Sequence[Listed], deny: Sequence[Listed] = (), look_up: LookUp = look_up) -> None:
         self._allow = tuple(allow)
         self._deny = tuple(entry for entry in deny if entry.host != EVERYTHING)
         self._only_allowed = tuple(entry for entry in deny if entry.host == EVERYTHING)
-        self._resolver = ThreadPoolExecutor(_LOOK_UPS_AT_ONCE, thread_name_prefix="resolver")
+        self._resolver = Resolver(look_up)
 
     @classmethod
     def from_settings(cls) -> OutboundRules:
@@ -95,13 +92,13 @@ class OutboundRules:
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host, all of which may be dialled. Raises ForbiddenUrlError if one may not.
 
-        Raises OutboundError if there is none within RESOLVE_SECONDS.
+        Raises OutboundError if there is none, or none in time.
         """
         host = normal_host(host)
         if any(entry.names(host, port) for entry in self._deny):
             raise ForbiddenUrlError(_DENIED)
         literal = _literal(host)
-        found = [literal] if literal is not None else await self._resolve(host, port)
+        found = [literal] if literal is not None else await self._resolve(host)
         for address in found:
             fault = self.fault(host, port, address)
             if fault:
@@ -120,18 +117,13 @@ class OutboundRules:
             return _DENIED
         return "" if is_public(address) else "must not lead to a private, local or reserved address"
 
-    async def _resolve(self, host: str, port: int) -> list[Address]:
+    async def _resolve(self, host: str) -> Sequence[Address]:
         if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 §6.3, whatever a name server says
             return [IPv4Address("127.0.0.1")]
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(RESOLVE_SECONDS):
-                found = await loop.run_in_executor(self._resolver, _look_up, host, port)
-        except TimeoutError:
-            raise OutboundError("the host name could not be resolved in time") from None
-        except (OSError, UnicodeError):
-            raise OutboundError("the host name cannot be resolved") from None
-        return found
+            return await self._resolver.resolve(host)
+        except UnresolvedError as error:
+            raise OutboundError(str(error)) from None
 
 
 def read_url(url: str) -> Target:
@@ -201,9 +193,3 @@ def _literal(host: str) -> Address | None:
         except OSError:
             raise ForbiddenUrlError("has no valid host name") from None
     return None
-
-
-def _look_up(host: str, port: int) -> list[Address]:
-    found: Iterable[tuple[object, ...]] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [ip_address(entry[4][0]) for entry in found]  # type: ignore[index]
-    return list(dict.fromkeys(addresses))

@@ -79,23 +79,22 @@ async def test_no_socket_is_opened_to_a_forbidden_address(strict_client: Outboun
     assert receiver.deliveries("/forbidden") == []
 
 
-async def test_the_address_that_is_dialled_is_the_one_that_is_checked(
-    strict_client: OutboundClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_address_that_is_dialled_is_the_one_that_is_checked(receiver: Receiver) -> None:
     """A name server that gives a public address first and a private one when it is asked again."""
     answers = iter([[ip_address("8.8.8.8")], [ip_address("127.0.0.1")]])
-    monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: next(answers))
+    rules = OutboundRules([], look_up=lambda host: next(answers))
     url = f"http://rebinding.test:{receiver.port}/rebound"
-    await OutboundRules([]).check(url)
+    await rules.check(url)
+    client = OutboundClient(rules)
     with pytest.raises(ForbiddenUrlError):
-        await strict_client.request("POST", url, [], b"{}")
+        await client.request("POST", url, [], b"{}")
+    await client.aclose()
     assert receiver.deliveries("/rebound") == []
 
 
-async def test_tries_the_addresses_in_turn(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tries_the_addresses_in_turn(receiver: Receiver) -> None:
     found = [ip_address("::1"), ip_address("127.0.0.1")]
-    monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: found)
-    client = OutboundClient(OutboundRules(read_list(["two.test"])))
+    client = OutboundClient(OutboundRules(read_list(["two.test"]), look_up=lambda host: found))
     assert (await client.request("POST", f"http://two.test:{receiver.port}/second", [], b"{}")).status == 200
     await client.aclose()
     assert receiver.deliveries("/second")[0].headers["host"] == f"two.test:{receiver.port}"
@@ -103,7 +102,6 @@ async def test_tries_the_addresses_in_turn(receiver: Receiver, monkeypatch: pyte
 
 async def test_tls_asks_for_the_host_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The address is dialled, but the certificate has to be that of the name."""
-    monkeypatch.setattr("agents.outbound.rules._look_up", lambda host, port: [ip_address("127.0.0.1")])
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
     asked: list[str | None] = []
     context = server_context(tmp_path, "hooks.test")
@@ -112,7 +110,8 @@ async def test_tls_asks_for_the_host_by_its_name(monkeypatch: pytest.MonkeyPatch
         port = server.getsockname()[1]
         thread = threading.Thread(target=answer_twice, args=(server, context))
         thread.start()
-        client = OutboundClient(OutboundRules(read_list(["127.0.0.1"])))
+        rules = OutboundRules(read_list(["127.0.0.1"]), look_up=lambda host: [ip_address("127.0.0.1")])
+        client = OutboundClient(rules)
         assert (await client.request("POST", f"https://hooks.test:{port}/", [], b"{}")).status == 204
         with pytest.raises(OutboundError, match=r"^the connection failed$"):
             await client.request("POST", f"https://other.test:{port}/", [], b"{}")

@@ -1,21 +1,27 @@
-"""A thousand webhooks that hang do not hold up one that answers."""
+"""A thousand webhooks that hang do not hold up one that answers, whether their receivers hang or their name servers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 
 import pytest
 
 from agents.outbound import client as outbound
+from agents.outbound.listed import Address, read_list
+from agents.outbound.resolving import Standing as NameStanding
+from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
 from protocol.ids import new_id
 from tasks_app.push.delivery import Delivery
 from tasks_app.push.places import PER_RECEIVER, Standing
 from tests.support.receiver import Receiver
 from tests.tasks_app.webhooks import steps, tell
-from tests.tasks_app.world import World, until
+from tests.tasks_app.world import PATIENCE, World, until
 
 DEAD = 1000
 
@@ -90,6 +96,57 @@ async def test_a_live_webhook_does_not_wait_for_the_dead(
         assert 0 < tarpit.open <= (DEAD if receivers == "each its own" else PER_RECEIVER)
         assert await world.query("SELECT count(*) FROM tasks_app_delivery WHERE error <> ''") == [(0,)]
         await delivery.stop()
+
+
+class HangingNames:
+    """What stands for the resolver of the system: names of `dead.test` hang until the end, others are here."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.hanging = threading.Semaphore(0)
+        self._end = threading.Event()
+
+    def look_up(self, host: str) -> Sequence[Address]:
+        """Blocks."""
+        if host.endswith(".dead.test"):
+            self.hanging.release()
+            assert self._end.wait(2 * PATIENCE)
+            raise OSError
+        self.asked[host] += 1
+        return [ip_address("127.0.0.1")]
+
+    def end(self) -> None:
+        """Nothing hangs any more."""
+        self._end.set()
+
+
+async def test_a_live_webhook_does_not_wait_for_dead_name_servers(
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that was found before is looked up in time, however many names do not come back."""
+    names = HangingNames()
+    monkeypatch.setattr(outbound, "_IDLE_SECONDS", 0.001)  # so that each request looks its host up
+    rules = OutboundRules(read_list(["127.0.0.1"]), look_up=names.look_up)
+    delivery = Delivery(world.hosts[0].store, rules)
+    world.hosts[0].outbound = rules
+    entry = await world.add_agent(steps, push_notifications=True)
+    url = f"http://live.test:{receiver.port}/found"
+    await delivery.deliver([await tell(world, entry, url)])
+    await asyncio.to_thread(receiver.wait, "/found", 4)
+    ids = await add_dead(world, entry, [f"http://{n}.dead.test/" for n in range(DEAD)])
+    for bell in range(0, len(ids), 100):
+        await delivery.deliver(ids[bell : bell + 100])
+    for _ in range(NameStanding.UNKNOWN.value):
+        assert await asyncio.to_thread(names.hanging.acquire, timeout=PATIENCE)
+    for number in range(3):
+        before = names.asked["live.test"]
+        live = await tell(world, entry, url)
+        await delivery.deliver([live])
+        await asyncio.to_thread(receiver.wait, "/found", 4 * (number + 2))
+        assert names.asked["live.test"] > before
+        assert await world.query("SELECT error FROM tasks_app_delivery WHERE task_id = %s", [live]) == [("",)] * 4
+    names.end()
+    await delivery.stop()
 
 
 async def test_failing_webhooks_share_a_few_places(world: World, delivery: Delivery, receiver: Receiver) -> None:
