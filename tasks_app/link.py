@@ -19,6 +19,10 @@ from psycopg.pq.abc import PGconn, PGresult
 Notified = Callable[[str, str], None]
 
 
+class NotSentError(psycopg.OperationalError):
+    """The connection was lost before the statement was sent: it has done nothing."""
+
+
 class Link:
     """One statement at a time. `notified` is called with channel and payload of each notification.
 
@@ -76,7 +80,7 @@ class Link:
 
     async def _run(self, send: Callable[[], None]) -> list[PGresult]:
         if self.broken.done():
-            raise psycopg.OperationalError("the connection is lost")
+            raise NotSentError("the connection is lost")
         waiter: asyncio.Future[list[PGresult]] = self._loop.create_future()
         self._waiter = waiter
         send()

@@ -5,7 +5,9 @@ Guarantees:
 - a batch is in flight alone, and a task's next write waits for the one that it builds on: their order holds;
 - a batch that the database refuses is sent again one by one, so only the culprit gets the error;
 - after a broken connection the outcome of the batch is read back before anything is sent again: nothing is written
-  twice, and nothing that was written is reported as lost.
+  twice, and nothing that was written is reported as lost;
+- while the database takes nothing (it is away, full, read-only), changes of stored tasks wait, and new tasks are
+  refused after some seconds; one whose outcome is open waits until the database tells.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import psycopg
@@ -21,14 +23,16 @@ import psycopg
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import statement
 from tasks_app.journal.changes import Change, Creation
-from tasks_app.link import Link
+from tasks_app.journal.trouble import Trouble, leaves_outcome_open, may_pass
+from tasks_app.link import Link, NotSentError
 
 logger = logging.getLogger(__name__)
 
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 4_000_000
-_CREATION_PATIENCE = 5.0  # seconds without a database after which a new task is refused, not kept waiting
+_CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
+_LOOK_SECONDS = 0.25
 
 _READ_BACK = """SELECT t.id, t.version, t.worker, e.body, e.created_at FROM unnest(%s::text[], %s::int[]) AS w(id, seq)
     JOIN tasks_app_task t ON t.id = w.id LEFT JOIN tasks_app_event e ON e.task_id = w.id AND e.seq = w.seq"""
@@ -46,22 +50,31 @@ class Journal:
         self._waiting: deque[Write] = deque()
         self._wake = asyncio.Event()
         self._link: Link | None = None
+        self._trouble: Trouble | None = None
         self._writer: asyncio.Task[None] | None = None
+        self._clock: asyncio.Task[None] | None = None
         self._closing = False
 
-    async def start(self) -> None:
-        """Connect and begin to write."""
+    async def start(self) -> Sequence[asyncio.Task[None]]:
+        """Connect and begin to write; returns the tasks that do."""
         self._link = await self._connect()
         self._writer = asyncio.create_task(self._write_forever(), name="journal")
+        self._writer.add_done_callback(self._close)
+        self._clock = asyncio.create_task(self._refuse_in_time(), name="the journal's clock")
+        return self._writer, self._clock
 
     async def stop(self) -> None:
         """Write what is waiting, then close."""
-        self._closing = True
+        self._close()
         self._wake.set()
         if self._writer is not None:
-            await self._writer
-        if self._link is not None:
-            await self._link.close()
+            await asyncio.gather(self._writer, return_exceptions=True)
+        if self._clock is not None:
+            self._clock.cancel()
+        await self._disconnect()
+
+    def _close(self, *_: object) -> None:
+        self._closing = True
 
     def submit(self, write: Write) -> asyncio.Future[bool]:
         """Queue a write. Its future tells, after the commit, whether it was won; it raises `UnavailableError` for a
@@ -76,6 +89,11 @@ class Journal:
 
     async def _connect(self) -> Link:
         return await Link.open(self._dsn, statement.STATEMENTS)
+
+    async def _disconnect(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
 
     async def _write_forever(self) -> None:
         while True:
@@ -111,15 +129,15 @@ class Journal:
         while batch:
             try:
                 won = await self._execute(batch)
-            except psycopg.errors.ProgramLimitExceeded as error:  # An OperationalError that would come again.
-                await self._one_by_one(batch, error)
-                return
-            except psycopg.OperationalError as error:
-                batch = await self._recover(batch, error)
-                continue
             except Exception as error:
+                if isinstance(error, psycopg.Error) and may_pass(error):
+                    batch = await self._recover(batch, error)
+                    continue
                 await self._one_by_one(batch, error)
                 return
+            if self._trouble is not None:
+                self._trouble.end()
+                self._trouble = None
             self._answer(batch, won)
             return
 
@@ -127,7 +145,7 @@ class Journal:
         creations = [w for w in batch if isinstance(w, Creation)]
         changes = [w for w in batch if isinstance(w, Change)]
         if self._link is None:
-            raise psycopg.OperationalError("the journal is not connected")
+            raise NotSentError("the journal is not connected")
         ids = await self._link.execute(*statement.prepare(self._origin, creations, changes))
         won = {task_id for task_id in ids if task_id is not None}
         for change in changes:
@@ -159,36 +177,64 @@ class Journal:
             await self._settle([write])
 
     async def _recover(self, batch: list[Write], error: psycopg.Error) -> list[Write]:
-        """Reconnect, answer the writes that were stored after all, and return those to send again."""
-        logger.warning("The journal lost its connection: %s", type(error).__name__)
-        waited = 0.0
-        while True:
-            try:
-                if self._link is not None:
-                    await self._link.close()
-                batch = await self._read_back(batch)
-                self._link = await self._connect()
-                return batch
-            except psycopg.OperationalError:
-                await asyncio.sleep(_RETRY_SECONDS)
-                waited += _RETRY_SECONDS
-                if waited >= _CREATION_PATIENCE:
-                    batch = self._refuse_creations(batch)
+        """Reconnect, at first at once and then with a pause before each try; answer the writes that were stored after
+        all, refuse the new tasks that have waited for too long, and return what is to be sent again.
 
-    def _refuse_creations(self, batch: list[Write]) -> list[Write]:
-        """New tasks are not acknowledged yet, so they can be refused; changes of stored tasks wait on.
-
-        One that was in flight when the connection broke stays: it may be stored, and only the database can tell.
+        The connection is a new one even if the server has answered: another one may lead to a server that takes writes.
         """
-        refused = [w for w in self._waiting if isinstance(w, Creation)]
-        self._waiting = deque(w for w in self._waiting if isinstance(w, Change))
-        for write in refused:
-            self._refuse(write, UnavailableError(retry_after=5))
-        return batch
+        open_outcome = leaves_outcome_open(error)
+        while True:
+            at_once, self._trouble = self._trouble is None, self._trouble or Trouble()
+            self._trouble.note(error)
+            if self._trouble.seconds >= _CREATION_PATIENCE:
+                self._refuse_waiting()
+                if not open_outcome:
+                    batch = self._without_creations(batch)
+            if not at_once:
+                await asyncio.sleep(_RETRY_SECONDS)
+            try:
+                await self._disconnect()
+                if open_outcome:
+                    batch = await self._read_back(batch)
+                    open_outcome = False
+                self._link = await self._connect()
+            except psycopg.Error as again:
+                error = again
+            else:
+                return batch
+
+    async def _refuse_in_time(self) -> None:
+        """New tasks do not wait for a statement or a connection of which nothing is heard."""
+        loop = asyncio.get_running_loop()
+        first: Write | None = None
+        since = loop.time()
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            head = self._waiting[0] if self._waiting else None
+            if head is not first:
+                first, since = head, loop.time()
+            elif head is not None and loop.time() - since >= _CREATION_PATIENCE:
+                self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        self._waiting = deque(self._without_creations(self._waiting))
+
+    def _without_creations(self, writes: Iterable[Write]) -> list[Write]:
+        """Refuse the new tasks among writes that are not stored: nobody was told of them. Changes are left."""
+        changes: list[Write] = []
+        for write in writes:
+            if isinstance(write, Creation):
+                self._refuse(write, UnavailableError(retry_after=5))
+            else:
+                changes.append(write)
+        return changes
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
         firsts = [w.events[0].seq if isinstance(w, Change) and w.events else 0 for w in batch]
         async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+            cursor = await connection.execute("SELECT pg_is_in_recovery()")
+            if await cursor.fetchone() == (True,):
+                raise psycopg.OperationalError("a standby may not have yet what is stored")
             cursor = await connection.execute(_READ_BACK, [[w.task_id for w in batch], firsts])
             stored = {row[0]: row[1:] for row in await cursor.fetchall()}
         won = {w.task_id for w in batch if w.task_id in stored and _is_stored(w, stored[w.task_id])}

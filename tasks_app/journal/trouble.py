@@ -1,0 +1,64 @@
+"""When the database does not take what the journal gives it: what an error means, and for how long it has been so."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
+
+from tasks_app.link import NotSentError
+
+logger = logging.getLogger(__name__)
+
+# Classes of SQLSTATE that another try may not give: connection exceptions, rollbacks such as deadlocks, no disk space
+# or memory, locks, an operator's cancel or shutdown, input and output.
+_PASSING_CLASSES = ("08", "40", "53", "55", "57", "58")
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether the same write may be taken another time; otherwise it is the write that the database refuses."""
+    if isinstance(error, ReadOnlySqlTransaction):  # A standby, or a server that was closed to writes.
+        return True
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    if state is None:
+        return isinstance(error, psycopg.OperationalError)
+    return state[:2] in _PASSING_CLASSES
+
+
+def leaves_outcome_open(error: Exception) -> bool:
+    """Whether a statement that ended so may have been committed: the connection broke with it on its way."""
+    if isinstance(error, NotSentError):
+        return False
+    if not isinstance(error, psycopg.Error) or error.sqlstate is None or error.sqlstate.startswith("08"):
+        return True
+    return error.diag.severity_nonlocalized in ("FATAL", "PANIC")  # The connection ends with it.
+
+
+class Trouble:
+    """From the first failure to the next success. Each kind of failure is logged once."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._logged: set[str] = set()
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has lasted."""
+        return time.monotonic() - self._since
+
+    def note(self, error: psycopg.Error) -> None:
+        """One more failure."""
+        kind = type(error).__name__
+        if kind in self._logged:
+            return
+        self._logged.add(kind)
+        if error.sqlstate is None:
+            logger.warning("The journal lost its connection: %s", kind)
+        else:
+            logger.error("The database does not take the journal's writes: %s, %s", kind, error.diag.message_primary)
+
+    def end(self) -> None:
+        """The database has taken a write."""
+        logger.warning("The journal writes again, after %.1f s", self.seconds)
