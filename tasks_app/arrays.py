@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+NULL = "NULL"
 
-def text_array(values: Iterable[str | None]) -> str:
-    """A text[] literal. U+0000 has no place in it."""
-    quoted = ["NULL" if v is None else '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"' for v in values]
-    return "{" + ",".join(quoted) + "}"
-
-
-def plain_array(values: Iterable[object]) -> str:
-    """An array literal of numbers, flags or ids that need no quoting."""
-    return "{" + ",".join(map(str, values)) + "}"
+# Neighbours are often one moment, and printing it is what costs.
+_printed: tuple[datetime | None, str] = (None, NULL)
 
 
-def time_array(values: Iterable[datetime | None]) -> str:
-    """A timestamptz[] literal of aware times."""
-    return "{" + ",".join(_times(values)) + "}"
+def text(value: str | None) -> str:
+    """An element of a text[] literal. U+0000 has no place in it."""
+    return NULL if value is None else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _times(values: Iterable[datetime | None]) -> Iterator[str]:
-    """Neighbours are often one moment, and printing it is what costs."""
-    latest, text = None, "NULL"
-    for moment in values:
-        if moment is not latest:
-            latest, text = moment, "NULL" if moment is None else '"' + moment.isoformat() + '"'
-        yield text
+def moment(value: datetime | None) -> str:
+    """An element of a timestamptz[] literal: an aware time."""
+    global _printed
+    known, printed = _printed
+    if value is not known:
+        printed = NULL if value is None else '"' + value.isoformat() + '"'
+        _printed = value, printed
+    return printed
+
+
+def flag(value: bool) -> str:
+    """An element of a bool[] literal."""
+    return "t" if value else "f"
+
+
+def array(elements: Iterable[str]) -> str:
+    """The literal of elements that need no quoting, or have it."""
+    return "{" + ",".join(elements) + "}"
+
+
+def arrays(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """One literal for each of the `width` columns of rows of elements."""
+    return [array(column) for column in zip(*rows, strict=True)] if rows else ["{}"] * width

@@ -7,7 +7,7 @@ import asyncio
 import psycopg
 
 from protocol.errors import A2AError, InternalError, UnavailableError
-from tasks_app.arrays import text_array
+from tasks_app.arrays import array, text
 from tasks_app.link import Link
 from tasks_app.record import TaskRecord
 from tasks_app.rows import full_record, full_tasks
@@ -80,7 +80,7 @@ class Loader:
             try:
                 if self._link is None:
                     self._link = await Link.open(self._dsn, _STATEMENTS)
-                return {row[0]: full_record(row) for row in await self._link.fetch(_LOAD, [text_array(ids)])}
+                return {row[0]: full_record(row) for row in await self._link.fetch(_LOAD, [array(map(text, ids))])}
             except psycopg.OperationalError:
                 await self._drop_link()
                 if loop.time() > deadline:

@@ -17,7 +17,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from protocol.timestamps import now
-from tasks_app.arrays import plain_array, text_array, time_array
+from tasks_app.arrays import arrays, moment, text
 
 logger = logging.getLogger(__name__)
 
@@ -173,19 +173,22 @@ class Usage:
 
 
 def _columns(counters: Counters) -> list[str]:
-    keys, found = list(counters), list(counters.values())
-    dialects = [key.dialect.rpartition("/") for key in keys]
-    return [
-        plain_array(key.agent_id for key in keys),
-        text_array(binding for binding, _, _ in dialects),
-        text_array(version for _, _, version in dialects),
-        text_array(key.operation for key in keys),
-        text_array(key.caller for key in keys),
-        plain_array(counter.calls for counter in found),
-        plain_array(int(counter.errors) for counter in found),
-        time_array(counter.first for counter in found),
-        time_array(counter.last for counter in found),
-    ]
+    return arrays([_row(key, counter) for key, counter in counters.items()], 9)
+
+
+def _row(key: Key, counter: Counter) -> tuple[str, ...]:
+    binding, _, version = key.dialect.rpartition("/")
+    return (
+        str(key.agent_id),
+        text(binding),
+        text(version),
+        text(key.operation),
+        text(key.caller),
+        str(counter.calls),
+        str(int(counter.errors)),
+        moment(counter.first),
+        moment(counter.last),
+    )
 
 
 class Call(Protocol):

@@ -4,116 +4,134 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks_app.arrays import plain_array, text_array, time_array
+from tasks_app.arrays import NULL, arrays, flag, moment, text
 from tasks_app.journal.changes import Acceptance, AuditLine, Change, Creation
 from tasks_app.push.config import StoredConfig
+from tasks_app.record import Event, HistoryEntry
+
+_Row = tuple[str, ...]
 
 
-def config_columns(rows: Sequence[StoredConfig]) -> list[str]:
-    """Of StoredConfig, for `config`."""
-    return [
-        plain_array(r.task_id for r in rows),
-        text_array(r.config_id for r in rows),
-        text_array(r.url for r in rows),
-        text_array(r.token for r in rows),
-        text_array(r.scheme for r in rows),
-        text_array(r.credentials for r in rows),
-        text_array(r.version for r in rows),
-        time_array(r.created_at for r in rows),
-        plain_array(r.cursor for r in rows),
-    ]
+def config_columns(configs: Sequence[StoredConfig]) -> list[str]:
+    """Of push configs, for `config`."""
+    return arrays([_config(c) for c in configs], 9)
 
 
-def creation_columns(rows: Sequence[Creation]) -> list[str]:
-    """Of Creation, for `creation`."""
-    return [
-        plain_array(r.task_id for r in rows),
-        plain_array(r.agent_id for r in rows),
-        text_array(r.owner for r in rows),
-        text_array(r.context_id for r in rows),
-        text_array(r.status for r in rows),
-        time_array(r.created_at for r in rows),
-        text_array(r.dialect for r in rows),
-        text_array(r.request for r in rows),
-        text_array(r.worker for r in rows),
-        text_array(r.message.message_id for r in rows),
-        text_array(r.acceptance.digest if r.acceptance else None for r in rows),
-        text_array(r.acceptance.message_id if r.acceptance else None for r in rows),
-        text_array(r.message.body for r in rows),
-        text_array(r.message.search for r in rows),
-        text_array(r.metadata for r in rows),
-        text_array(r.parent_id for r in rows),
-        time_array(r.deadline_at for r in rows),
-    ]
+def creation_columns(creations: Sequence[Creation]) -> list[str]:
+    """Of creations, for `creation`."""
+    return arrays([_creation(c) for c in creations], 17)
 
 
-def change_columns(rows: Sequence[Change]) -> list[str]:
-    """Of Change, for `change`."""
-    return [
-        plain_array(r.task_id for r in rows),
-        plain_array(r.version for r in rows),
-        plain_array(r.attempt for r in rows),
-        plain_array(r.state.number for r in rows),
-        text_array(r.status for r in rows),
-        time_array(r.status_at for r in rows),
-        text_array(r.metadata for r in rows),
-        plain_array(r.last_seq for r in rows),
-        plain_array(r.message_count for r in rows),
-        plain_array(r.new_attempt for r in rows),
-        text_array(r.worker for r in rows),
-        text_array(r.request for r in rows),
-        time_array(r.deadline_at for r in rows),
-    ]
+def change_columns(changes: Sequence[Change]) -> list[str]:
+    """Of changes, for `change`."""
+    return arrays([_change(c) for c in changes], 13)
 
 
 def event_columns(changes: Sequence[Change]) -> list[str]:
     """Of the events of changes, for `logged`."""
-    rows = [(c.task_id, e) for c in changes for e in c.events]
-    return [
-        plain_array(task_id for task_id, _ in rows),
-        plain_array(e.seq for _, e in rows),
-        plain_array(e.kind.value for _, e in rows),
-        text_array(e.body for _, e in rows),
-        text_array(e.metadata for _, e in rows),
-        text_array(e.artifact_id for _, e in rows),
-        plain_array("t" if e.append else "f" for _, e in rows),
-        plain_array("t" if e.last_chunk else "f" for _, e in rows),
-        plain_array(e.attempt for _, e in rows),
-        time_array(e.created_at for _, e in rows),
-    ]
+    return arrays([_event(c.task_id, e) for c in changes for e in c.events], 10)
 
 
 def message_columns(changes: Sequence[Change]) -> list[str]:
     """Of the messages of changes, for `spoken`."""
-    rows = [(c.task_id, m) for c in changes for m in c.messages]
-    return [
-        plain_array(task_id for task_id, _ in rows),
-        plain_array(m.position for _, m in rows),
-        text_array(m.message_id for _, m in rows),
-        plain_array(m.role for _, m in rows),
-        text_array(m.body for _, m in rows),
-        text_array(m.search for _, m in rows),
-        time_array(m.created_at for _, m in rows),
-    ]
+    return arrays([_message(c.task_id, m) for c in changes for m in c.messages], 7)
 
 
-def acceptance_columns(rows: Sequence[tuple[str, Acceptance]]) -> list[str]:
-    """Of (task id, acceptance), for `accepted`."""
-    return [
-        plain_array(a.agent_id for _, a in rows),
-        text_array(a.owner for _, a in rows),
-        text_array(a.message_id for _, a in rows),
-        plain_array(task_id for task_id, _ in rows),
-        text_array(a.digest for _, a in rows),
-    ]
+def acceptance_columns(changes: Sequence[Change]) -> list[str]:
+    """Of the acceptances of changes, for `accepted`."""
+    return arrays([_acceptance(c.task_id, c.acceptance) for c in changes if c.acceptance is not None], 5)
 
 
-def audit_columns(rows: Sequence[tuple[str, AuditLine]]) -> list[str]:
-    """Of (task id, audit line), for `noted`."""
-    return [
-        plain_array(task_id for task_id, _ in rows),
-        text_array(line.actor for _, line in rows),
-        text_array(line.action for _, line in rows),
-        text_array(line.agent for _, line in rows),
-        text_array(line.detail for _, line in rows),
-    ]
+def audit_columns(changes: Sequence[Change]) -> list[str]:
+    """Of the audit lines of changes, for `noted`."""
+    return arrays([_audit(c.task_id, c.audit) for c in changes if c.audit is not None], 5)
+
+
+def _config(c: StoredConfig) -> _Row:
+    return (
+        c.task_id,
+        text(c.config_id),
+        text(c.url),
+        text(c.token),
+        text(c.scheme),
+        text(c.credentials),
+        text(c.version),
+        moment(c.created_at),
+        str(c.cursor),
+    )
+
+
+def _creation(c: Creation) -> _Row:
+    message, acceptance = c.message, c.acceptance
+    return (
+        c.task_id,
+        str(c.agent_id),
+        text(c.owner),
+        text(c.context_id),
+        text(c.status),
+        moment(c.created_at),
+        text(c.dialect),
+        text(c.request),
+        text(c.worker),
+        text(message.message_id),
+        NULL if acceptance is None else text(acceptance.digest),
+        NULL if acceptance is None else text(acceptance.message_id),
+        text(message.body),
+        text(message.search),
+        text(c.metadata),
+        text(c.parent_id),
+        moment(c.deadline_at),
+    )
+
+
+def _change(c: Change) -> _Row:
+    return (
+        c.task_id,
+        str(c.version),
+        str(c.attempt),
+        str(c.state.number),
+        text(c.status),
+        moment(c.status_at),
+        text(c.metadata),
+        str(c.last_seq),
+        str(c.message_count),
+        str(c.new_attempt),
+        text(c.worker),
+        text(c.request),
+        moment(c.deadline_at),
+    )
+
+
+def _event(task_id: str, e: Event) -> _Row:
+    return (
+        task_id,
+        str(e.seq),
+        str(e.kind.value),
+        text(e.body),
+        text(e.metadata),
+        text(e.artifact_id),
+        flag(e.append),
+        flag(e.last_chunk),
+        str(e.attempt),
+        moment(e.created_at),
+    )
+
+
+def _message(task_id: str, m: HistoryEntry) -> _Row:
+    return (
+        task_id,
+        str(m.position),
+        text(m.message_id),
+        str(m.role),
+        text(m.body),
+        text(m.search),
+        moment(m.created_at),
+    )
+
+
+def _acceptance(task_id: str, a: Acceptance) -> _Row:
+    return (str(a.agent_id), text(a.owner), text(a.message_id), task_id, text(a.digest))
+
+
+def _audit(task_id: str, line: AuditLine) -> _Row:
+    return (task_id, text(line.actor), text(line.action), text(line.agent), text(line.detail))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, count
 
-from tasks_app.arrays import plain_array, text_array
+from tasks_app.arrays import array, text
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.columns import (
     acceptance_columns,
@@ -249,14 +249,13 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
         *(c.task_id for c in creations if c.has_stored_parts),
         *(c.task_id for c in changes if c.has_stored_parts),
     ]
-    lines = [(c.task_id, c.audit) for c in changes if c.audit is not None]
     raised = [c for c in changes if c.new_attempt > c.attempt]
     unheld = [c.task_id for c in raised if c.if_unheld]
-    everything = bool(configs or files or lines or unheld)
+    everything = bool(configs or files or unheld or any(c.audit for c in changes))
     if everything:
         columns["config"] = config_columns(configs)
-        columns["files"] = [plain_array(files)]
-        columns["unheld"] = [plain_array(unheld)]
+        columns["files"] = [array(files)]
+        columns["unheld"] = [array(unheld)]
     if creations or everything:
         columns["create"] = creation_columns(creations)
     if changes or everything:
@@ -264,12 +263,12 @@ def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change
     if everything or any(c.messages for c in changes):
         columns["speak"] = message_columns(changes)
     if everything or any(c.acceptance for c in changes):
-        columns["accept"] = acceptance_columns([(c.task_id, c.acceptance) for c in changes if c.acceptance])
+        columns["accept"] = acceptance_columns(changes)
     if everything or raised:
         columns["end"] = []
     if everything:
-        columns["note"] = audit_columns(lines)
-    told = [CHANNEL, text_array(_payloads(origin, creations, changes)), origin]
+        columns["note"] = audit_columns(changes)
+    told = [CHANNEL, array(map(text, _payloads(origin, creations, changes))), origin]
     return _name(tuple(columns)), [*chain.from_iterable(columns.values()), *told]
 
 
