@@ -214,3 +214,9 @@ async def test_an_artifact_whose_id_holds_control_characters_is_read(world: Worl
         (2, name, True, True, '{"k":"\\u001e\\u001f"}'),
     ]
     assert record.history == [new.message.body]
+
+
+async def test_statements_are_planned_once_and_never_compiled(world: World, agent: AgentEntry) -> None:
+    """An external PostgreSQL with LLVM took a second for each statement."""
+    rows = await the_store(world).query("SELECT current_setting('plan_cache_mode'), current_setting('jit')", [])
+    assert rows == [("force_generic_plan", "off")]
