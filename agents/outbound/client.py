@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import aiohttp
 import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
-from yarl import URL
 
 from agents.outbound.rules import OutboundError, OutboundRules, Target, read_url
 
@@ -100,7 +99,7 @@ class OutboundClient:
 
     async def _send(self, method: str, target: Target, headers: Sequence[tuple[str, str]], body: bytes) -> Reply:
         async with self._opened().request(
-            method, URL(str(target.url), encoded=True), headers=headers, data=body, allow_redirects=False
+            method, target.url, headers=headers, data=body, allow_redirects=False
         ) as response:
             return Reply(response.status, await _beginning(response.content))
 

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+import aiohttp
+import httpx
 import pytest
 import pytest_asyncio
 from cryptography import x509
@@ -23,7 +25,7 @@ from cryptography.x509.oid import NameOID
 from agents.outbound import client as outbound
 from agents.outbound.client import REPLY_BYTES, OutboundClient
 from agents.outbound.listed import read_list
-from agents.outbound.rules import ForbiddenUrlError, OutboundError, OutboundRules
+from agents.outbound.rules import ForbiddenUrlError, OutboundError, OutboundRules, normal_host, read_url
 from tests.support.receiver import Receiver, Reply
 
 
@@ -90,6 +92,73 @@ async def test_the_address_that_is_dialled_is_the_one_that_is_checked(receiver: 
         await client.request("POST", url, [], b"{}")
     await client.aclose()
     assert receiver.deliveries("/rebound") == []
+
+
+ODD_URLS = {
+    "http://user@e.test/": None,
+    "http://e.test:80@127.0.0.1/": None,
+    "http://a@b@e.test/": None,
+    "http://@e.test/": ("e.test", 80),
+    "http://e.test\\@127.0.0.1/": None,
+    "http://e.test\\.example/": None,
+    "http://e.test?x@127.0.0.1/": ("e.test", 80),
+    "http://e.test#@127.0.0.1/": ("e.test", 80),
+    "http://e.test/@127.0.0.1/../x": ("e.test", 80),
+    "http://127.0.0.1%2f@e.test/": None,
+    "http://e%2etest/": None,
+    "http://%65.test/": None,
+    "http://127%2e0.0.1/": None,
+    "http://ы.test/": ("xn--01a.test", 80),
+    "http://faß.test/": ("xn--fa-hia.test", 80),
+    "http://e\N{IDEOGRAPHIC FULL STOP}test/": ("e.test", 80),
+    "http://127\N{IDEOGRAPHIC FULL STOP}0\N{IDEOGRAPHIC FULL STOP}0\N{IDEOGRAPHIC FULL STOP}1/": ("127.0.0.1", 80),
+    "http://\N{FULLWIDTH LATIN SMALL LETTER E}.test/": None,
+    "http://\N{CIRCLED DIGIT ONE}27.0.0.1/": None,
+    "http://e\N{SOFT HYPHEN}.test/": None,
+    "http://E.TEST.:8080/": ("e.test", 8080),
+    "http://e.test../": None,
+    "http://127.0.0.1./": ("127.0.0.1", 80),
+    "http://[fe80::1%25eth0]/": ("fe80::1%25eth0", 80),
+    "http://[::FFFF:127.0.0.1]:81/": ("::ffff:127.0.0.1", 81),
+    "http://[::1]e.test/": None,
+    "http://[e.test]/": None,
+    "http://[v1.127]/": None,
+    "http://2130706433/": ("2130706433", 80),
+    "http://0177.1/": ("0177.1", 80),
+    "http://0X7F.1/": ("0x7f.1", 80),
+    "http://e.test:0080/": ("e.test", 80),
+    "https://e.test:/": ("e.test", 443),
+    "http://e.test:80:81/": None,
+    "http:e.test": None,
+    "http:/e.test/": None,
+    "http:///e.test/": None,
+}
+
+
+@pytest.mark.spec("13.2")
+@pytest.mark.parametrize(("url", "leads_to"), ODD_URLS.items(), ids=ascii)
+async def test_the_host_that_is_dialled_is_the_one_that_was_read(
+    monkeypatch: pytest.MonkeyPatch, url: str, leads_to: tuple[str, int] | None
+) -> None:
+    """Every spelling is refused, or means the same to who checks, to who sends, and to another reader of URLs."""
+    dialled: list[tuple[str, int]] = []
+
+    async def note(connector: aiohttp.TCPConnector, host: str, port: int, traces: object = None) -> None:
+        dialled.append((normal_host(host), port))
+        raise OSError
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "_resolve_host", note)
+    client = OutboundClient(OutboundRules(read_list(["0.0.0.0/0", "::/0"])))
+    with pytest.raises(OutboundError) as refusal:
+        await client.request("POST", url, [], b"{}")
+    await client.aclose()
+    if leads_to is None:
+        assert (type(refusal.value), dialled) == (ForbiddenUrlError, [])
+        return
+    target, other = read_url(url), httpx.URL(url)
+    assert (target.host, target.port) == leads_to
+    assert dialled == [leads_to]
+    assert normal_host(other.raw_host.decode()) == leads_to[0]
 
 
 async def test_tries_the_addresses_in_turn(receiver: Receiver) -> None:
