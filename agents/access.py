@@ -24,19 +24,26 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 def authenticate(
     registry: Registry, entry: AgentEntry, authorization: str | None, api_key_header: str | None
 ) -> Caller:
+    """The caller of an agent: see `identify`. Raises UnauthenticatedError also when an agent that is not open gets no
+    key."""
+    caller = identify(registry, authorization, api_key_header)
+    if not (entry.open or caller.authenticated):
+        raise UnauthenticatedError(CHALLENGE)
+    return caller
+
+
+def identify(registry: Registry, authorization: str | None, api_key_header: str | None) -> Caller:
     """The caller behind the values of `Authorization` and `X-API-Key`; a Bearer token counts before the other.
 
-    Raises UnauthenticatedError when an agent that is not open gets no key, and for a wrong, disabled or expired key
-    on every agent: a caller who means to be known is never served as somebody else.
+    Raises UnauthenticatedError for a wrong, disabled or expired key, whatever the agent: a caller who means to be known
+    is never served as somebody else.
     """
     key = _bearer(authorization) or api_key_header
     if key:
         return _caller(registry, key)
     if authorization:
         raise UnauthenticatedError(CHALLENGE_INVALID)
-    if entry.open:
-        return Caller(ANONYMOUS)
-    raise UnauthenticatedError(CHALLENGE)
+    return Caller(ANONYMOUS)
 
 
 def may_call(entry: AgentEntry, caller: Caller) -> bool:

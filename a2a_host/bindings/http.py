@@ -16,6 +16,9 @@ JSON = b"application/json"
 A2A_JSON = b"application/a2a+json"
 _JSON_OR_NOTHING = frozenset(("", JSON.decode(), A2A_JSON.decode()))
 
+STRANGER_BYTES = 64 * 1024
+"""What is read at most of a request that is going to be refused for want of a key."""
+
 # Any origin may call: authentication is by header, never by a cookie that a browser adds by itself.
 CORS: Headers = [
     (b"access-control-allow-origin", b"*"),

@@ -10,7 +10,16 @@ from msgspec import Raw
 
 from a2a_host.bindings.draft_stream import DraftFrames
 from a2a_host.bindings.errors import codes_of, error_headers, jsonrpc_error
-from a2a_host.bindings.http import JSON, ClientGone, Headers, check_json_type, read_body, respond, respond_empty
+from a2a_host.bindings.http import (
+    JSON,
+    STRANGER_BYTES,
+    ClientGone,
+    Headers,
+    check_json_type,
+    read_body,
+    respond,
+    respond_empty,
+)
 from a2a_host.bindings.methods import METHODS, find_method
 from a2a_host.bindings.performing import activated_headers, perform_operation
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
@@ -25,6 +34,7 @@ from protocol.errors import (
     EnvelopeError,
     InternalError,
     ParseError,
+    RequestTooLargeError,
     UnauthenticatedError,
 )
 from protocol.jsonrpc import Envelope
@@ -42,20 +52,32 @@ async def serve(host: Host, entry: AgentEntry, scope: Any, receive: Any, send: A
     """Answer one POST to an agent's URL. A stream is returned: it is sent once all that led to it is forgotten."""
     parameters = read_service_parameters(scope)
     try:
+        call = parameters.call(host, entry, "JSONRPC")
         body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
+    except UnauthenticatedError as error:
+        await _refuse_stranger(error, parameters, receive, send)
+        return None
     except ClientGone:
         return None
-    answering = answer(host, entry, parameters, body, send)
+    answering = answer(call, parameters, body, send)
     del body
     return await answering
 
 
-async def answer(
-    host: Host, entry: AgentEntry, parameters: ServiceParameters, body: bytes, send: Any
-) -> EventStream | None:
+async def _refuse_stranger(error: UnauthenticatedError, parameters: ServiceParameters, receive: Any, send: Any) -> None:
+    """The refusal has the id of the request (JSON-RPC 2.0 §5), unless that is in a body as big as only callers send."""
+    try:
+        request_id = _id_of(await read_body(receive, STRANGER_BYTES, parameters.declared_length))
+    except RequestTooLargeError:
+        request_id = NO_ID
+    except ClientGone:
+        return
+    await respond_error(send, error, request_id)
+
+
+async def answer(call: Call, parameters: ServiceParameters, body: bytes, send: Any) -> EventStream | None:
     """Answer a request that was read. A stream is returned."""
     try:
-        call = _authenticated(host, entry, parameters, body)
         check_json_type(parameters.content_type)
         envelope = jsonrpc.decode_envelope(body)
         del body
@@ -95,21 +117,6 @@ async def _serve_notification(call: Call, parameters: ServiceParameters, envelop
             await result.aclose()
 
 
-def _authenticated(host: Host, entry: AgentEntry, parameters: ServiceParameters, body: bytes) -> Call:
-    try:
-        return parameters.call(host, entry, "JSONRPC")
-    except UnauthenticatedError as error:
-        raise _WithId(error, _id_of(body)) from None
-
-
-class _WithId(EnvelopeError):
-    """A refusal that came before the envelope was looked at."""
-
-    def __init__(self, error: UnauthenticatedError, request_id: Raw) -> None:
-        super().__init__(error.message, request_id)
-        self.error = error
-
-
 def _id_of(body: bytes) -> Raw:
     try:
         return jsonrpc.decode_envelope(body).id or NO_ID
@@ -131,8 +138,6 @@ def _reads_events_only(parameters: ServiceParameters, envelope: Envelope) -> boo
 
 async def respond_error(send: Any, error: A2AError, request_id: Raw, in_event: bool = False) -> None:
     """A JSON-RPC error with its HTTP status; with `in_event` as the one event of a stream, if the status is 200."""
-    if isinstance(error, _WithId):
-        error = error.error
     headers: Headers = error_headers(error)
     status, body, media_type = codes_of(error).jsonrpc_http, jsonrpc_error(error, request_id), JSON
     if in_event and status == 200:

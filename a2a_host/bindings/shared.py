@@ -19,12 +19,13 @@ import msgspec
 from msgspec import Raw
 
 from a2a_host.bindings import cards, jsonrpc, rest
-from a2a_host.bindings.http import ClientGone, read_body
+from a2a_host.bindings.http import STRANGER_BYTES, ClientGone, read_body
 from a2a_host.bindings.rest.routes import find_route, split_path
 from a2a_host.bindings.rest.v03.routes import route_of_v03
 from a2a_host.bindings.router import guard
-from a2a_host.bindings.service_parameters import read_service_parameters
+from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import EventStream
+from agents.access import CHALLENGE, identify, may_call
 from agents.registry import AgentEntry
 from protocol.errors import (
     A2AError,
@@ -32,6 +33,7 @@ from protocol.errors import (
     InvalidParamsError,
     MethodNotAllowedError,
     RequestTooLargeError,
+    UnauthenticatedError,
     Violation,
 )
 from protocol.jsonrpc import decode_envelope
@@ -65,7 +67,7 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
     host = await get_host()
     parameters = read_service_parameters(scope)
     try:
-        body = await read_body(receive, _largest(host), parameters.declared_length)
+        body = await _read(host, parameters, receive)
         envelope = decode_envelope(body)
     except ClientGone:
         return None
@@ -73,11 +75,11 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
         await jsonrpc.respond_error(send, error, error.id)
         return None
     try:
-        entry = _chosen(host, tenant_of(envelope.params), body)
+        call = parameters.call(host, _chosen(host, tenant_of(envelope.params), body), "JSONRPC")
     except A2AError as error:
         await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
         return None
-    answering = jsonrpc.answer(host, entry, parameters, body, send)
+    answering = jsonrpc.answer(call, parameters, body, send)
     del body, envelope  # a big body is not kept while the agent works
     return await answering
 
@@ -90,16 +92,38 @@ async def _serve_rest(scope: Any, receive: Any, send: Any) -> EventStream | None
         return None
     older = route_of_v03(scope)
     route = replace(older, tenant=segments[0]) if older else find_route(segments, tenant_first=True)
+    tenant = route.tenant or _tenant_in_query(scope["query_string"])
+    if tenant:
+        return await rest.serve(host, host.registry.get(tenant), scope, receive, send, route)
     parameters = read_service_parameters(scope)
-    limit = host.registry.get(route.tenant).max_request_bytes if route.tenant else _largest(host)
     try:
-        body = await read_body(receive, limit, parameters.declared_length)
+        body = await _read(host, parameters, receive)
     except ClientGone:
         return None
-    tenant = route.tenant or _tenant_in_query(scope["query_string"]) or tenant_of(body)
-    answering = rest.answer(host, _chosen(host, tenant, body), route, parameters, body, scope, send)
+    call = rest.authenticated(host, _chosen(host, tenant_of(body), body), parameters)
+    answering = rest.answer(call, route, parameters, body, scope, send)
     del body
     return await answering
+
+
+async def _read(host: Host, parameters: ServiceParameters, receive: Any) -> bytes:
+    """The body of a request that says in there which agent it is for: as much as any agent takes from its caller.
+
+    Raises UnauthenticatedError for what is bigger than what is read of strangers, from who can call no agent without
+    another key; RequestTooLargeError, ClientGone.
+    """
+    refusal, limits = UnauthenticatedError(CHALLENGE), [STRANGER_BYTES]
+    try:
+        caller = identify(host.registry, parameters.authorization or None, parameters.api_key or None)
+        limits += [entry.max_request_bytes for entry in host.registry.entries() if may_call(entry, caller)]
+    except UnauthenticatedError as error:
+        refusal = error
+    try:
+        return await read_body(receive, max(limits), parameters.declared_length)
+    except RequestTooLargeError:
+        if len(limits) == 1:
+            raise refusal from None
+        raise
 
 
 def tenant_of(request: Raw | bytes | None) -> str:
@@ -114,11 +138,6 @@ def tenant_of(request: Raw | bytes | None) -> str:
 
 def _tenant_in_query(query: bytes) -> str:
     return dict(parse_qsl(query.decode("latin-1"))).get("tenant", "")
-
-
-def _largest(host: Host) -> int:
-    """The limit of the agent that takes most, as long as the agent of a request is not known."""
-    return max((entry.max_request_bytes for entry in host.registry.entries()), default=0)
 
 
 def _chosen(host: Host, tenant: str, body: bytes) -> AgentEntry:

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from a2a_host.bindings import cards, rest
-from a2a_host.bindings.http import JSON, ClientGone, read_body
+from a2a_host.bindings.http import JSON
 from a2a_host.bindings.rest.routes import split_path
 from a2a_host.bindings.router import guard, respond_error
-from a2a_host.bindings.service_parameters import read_service_parameters
 from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import find_route
 from agents.cards import BEARER, render_card
@@ -44,12 +43,7 @@ async def _answer(scope: Any, receive: Any, send: Any) -> EventStream | None:
     route = find_route(split_path(scope["raw_path"], base=2))
     if route is None:
         raise RouteNotFoundError(scope["path"])
-    parameters = read_service_parameters(scope)
-    try:
-        body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
-    except ClientGone:
-        return None
-    return await rest.answer(host, entry, route, parameters, body, scope, send)
+    return await rest.serve(host, entry, scope, receive, send, route)
 
 
 async def _serve_card(entry: AgentEntry, scope: Any, send: Any) -> None:

@@ -14,8 +14,9 @@ from a2a_host.bindings.rest.routes import Route, find_route, split_path
 from a2a_host.bindings.service_parameters import ServiceParameters, read_service_parameters
 from a2a_host.bindings.sse import EventStream
 from agents.registry import AgentEntry
-from protocol.errors import AgentNotFoundError
+from protocol.errors import AgentNotFoundError, UnauthenticatedError
 from tasks_app.host import Host
+from tasks_app.operations import Call
 
 
 async def serve(
@@ -29,23 +30,39 @@ async def serve(
     if route.tenant not in ("", entry.slug):
         raise AgentNotFoundError(route.tenant)
     parameters = read_service_parameters(scope)
+    call = authenticated(host, entry, parameters)
+    body = b""
     try:
-        body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
+        if isinstance(call, Call):
+            body = await read_body(receive, entry.max_request_bytes, parameters.declared_length)
     except ClientGone:
         return None
-    answering = answer(host, entry, route, parameters, body, scope, send)
+    answering = answer(call, route, parameters, body, scope, send)
     del body
     return await answering
 
 
+def authenticated(host: Host, entry: AgentEntry, parameters: ServiceParameters) -> Call | UnauthenticatedError:
+    """The call, or why there is none: the view says so in its dialect. It needs no body for that."""
+    try:
+        return parameters.call(host, entry, "HTTP+JSON")
+    except UnauthenticatedError as error:
+        return error
+
+
 async def answer(
-    host: Host, entry: AgentEntry, route: Route, parameters: ServiceParameters, body: bytes, scope: Any, send: Any
+    call: Call | UnauthenticatedError,
+    route: Route,
+    parameters: ServiceParameters,
+    body: bytes,
+    scope: Any,
+    send: Any,
 ) -> EventStream | None:
     """Answer a request that was read; a stream is returned."""
     request: Any = ASGIRequest(scope, BytesIO(body))
     request.META["CONTENT_LENGTH"] = str(len(body))
     del body
-    request.host, request.entry, request.parameters, request.tenant = host, entry, parameters, route.tenant
+    request.call, request.parameters, request.tenant = call, parameters, route.tenant
     response = await route.view(request, **route.arguments)
     if isinstance(response, EventStreamResponse):
         return EventStream(response.frames)

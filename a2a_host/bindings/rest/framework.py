@@ -26,16 +26,15 @@ from a2a_host.bindings.http import answer_type
 from a2a_host.bindings.service_parameters import ServiceParameters
 from a2a_host.bindings.sse import Frames
 from agents.media_types import essence
-from agents.registry import AgentEntry
 from protocol.errors import (
     A2AError,
     InternalError,
     MethodNotAllowedError,
     RouteNotFoundError,
+    UnauthenticatedError,
     UnsupportedMediaTypeError,
     VersionNotSupportedError,
 )
-from tasks_app.host import Host
 from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)
@@ -44,8 +43,7 @@ logger = logging.getLogger(__name__)
 class A2AHttpRequest(HttpRequest):
     """The Django request of one call, with what the router found out already. `tenant` is that of the path, or ""."""
 
-    host: Host
-    entry: AgentEntry
+    call: Call | UnauthenticatedError
     parameters: ServiceParameters
     tenant: str
 
@@ -105,7 +103,9 @@ class CallAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[str, Call]:
         """(owner, call). Raises UnauthenticatedError."""
         django_request: Any = request._request
-        call = django_request.parameters.call(django_request.host, django_request.entry, "HTTP+JSON")
+        call: Call | UnauthenticatedError = django_request.call
+        if isinstance(call, UnauthenticatedError):
+            raise call
         return call.caller.owner, call
 
 
