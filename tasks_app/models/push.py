@@ -48,6 +48,7 @@ class PushConfig(models.Model):
     )
 
     class Meta:
+        permissions = [("operate_webhook", "Can pause, enable and test webhooks, and send events again")]
         indexes = [
             models.Index(
                 fields=["-task_id", "-config_id"],

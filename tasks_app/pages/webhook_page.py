@@ -6,6 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -19,6 +20,7 @@ from tasks_app.push.acts import Act, ActError
 from tasks_app.push.signatures import signs
 
 LEDGER_PAGE = 50
+PERMISSION = "tasks_app.operate_webhook"
 
 _ACTS: dict[str, tuple[Callable[[Act], None], str]] = {
     "pause": (acts.pause, "Paused. Nothing is sent until somebody resumes it."),
@@ -65,6 +67,8 @@ def webhook_page(request: HttpRequest, task_id: str) -> HttpResponse:
 @staff_page
 def act(request: HttpRequest, task_id: str) -> HttpResponseBase:
     """Do `act` of the form to the webhook `id`, with an event `seq` where it needs one, and show the webhook."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
     name, config_id = request.POST.get("act", ""), request.POST.get("id", "").replace("\x00", "")
     this = Act(task_id, config_id, request.user.get_username())
     seq = request.POST.get("seq", "")

@@ -16,9 +16,16 @@ from protocol.states import TaskState
 from tasks_app.models import AuditEntry, Delivery, PushConfig, Task
 from tasks_app.pages import webhook_list, webhook_page
 from tests.ui.support import START, Page, add_status, make_agent, make_task
+from tests.ui.test_answering import client_of
 from tests.ui.test_webhooks import add_webhook
 
 HOSTILE = '<script>alert("x")</script>'
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    """A browser of somebody on the staff who may do something to webhooks, and nothing else."""
+    return client_of("ada", "operate_webhook")
 
 
 @pytest.fixture
@@ -112,15 +119,14 @@ def test_an_empty_list_says_so(staff: Client) -> None:
     assert "No webhooks yet" in staff.get("/webhooks/").content.decode()
 
 
-def test_the_page_of_a_webhook_has_its_ledger(staff: Client, task: Task) -> None:
+def test_the_page_of_a_webhook_has_its_ledger(operator: Client, task: Task) -> None:
     add_webhook(task, "c", cursor=1, failing_since=timezone.now(), attempts=2, last_error="HTTP 500", due_at=START)
     add_line(task, response=HOSTILE)
     add_line(task, seq=2, status=500, error="HTTP 500", next_at=START + timedelta(seconds=3), attempt=2)
     add_line(task, seq=1, kind=Delivery.Kind.AGAIN)
     add_line(task, seq=0, kind=Delivery.Kind.TEST, status=None, error="the connection failed")
     add_line(task, "another", response="of another")
-    response = staff.get(f"/webhooks/{task.id}/?id=c")
-    page = Page(response)
+    page = Page(operator.get(f"/webhooks/{task.id}/?id=c"))
     assert page.texts("answer") == ["the connection failed", "HTTP 200", "HTTP 500", "HTTP 200"]
     assert page.texts("tag") == ["Test", "Sent again"]
     assert "<script>alert" not in page.html
@@ -147,14 +153,14 @@ def test_the_ledger_comes_in_pages(staff: Client, task: Task, monkeypatch: pytes
     assert seen == [f"HTTP {200 + number}" for number in reversed(range(5))]
 
 
-def test_a_deleted_webhook_keeps_its_ledger(staff: Client, task: Task) -> None:
+def test_a_deleted_webhook_keeps_its_ledger(operator: Client, task: Task) -> None:
     add_line(task, "gone")
-    page = Page(staff.get(f"/webhooks/{task.id}/?id=gone"))
+    page = Page(operator.get(f"/webhooks/{task.id}/?id=gone"))
     assert page.texts("answer") == ["HTTP 200"]
     assert page.find("input", name="act") == []
-    assert staff.get(f"/webhooks/{task.id}/?id=never").status_code == 404
-    assert staff.get("/webhooks/no-task/?id=c").status_code == 404
-    assert staff.get(f"/webhooks/{task.id}/?id=%00").status_code == 404
+    assert operator.get(f"/webhooks/{task.id}/?id=never").status_code == 404
+    assert operator.get("/webhooks/no-task/?id=c").status_code == 404
+    assert operator.get(f"/webhooks/{task.id}/?id=%00").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -180,16 +186,16 @@ def test_a_deleted_webhook_keeps_its_ledger(staff: Client, task: Task) -> None:
     ],
 )
 def test_each_button_does_its_work_and_leaves_a_line(
-    staff: Client, task: Task, name: str, before: dict[str, Any], after: dict[str, Any], fields: dict[str, str]
+    operator: Client, task: Task, name: str, before: dict[str, Any], after: dict[str, Any], fields: dict[str, str]
 ) -> None:
     add_webhook(task, "c", **before)
     add_webhook(task, "other")
     other = PushConfig.objects.filter(config_id="other").values().get()
-    page = act(staff, task, name, **fields)
+    page = act(operator, task, name, **fields)
     assert page.texts("note-bad") == (["Disabled 2026-03-01. x"] if "disabled_at" in after and name != "enable" else [])
     assert PushConfig.objects.filter(task=task, config_id="c", **after).count() == 1
     (line,) = AuditEntry.objects.all()
-    assert (line.actor, line.agent, line.task_id) == ("support", "echo", task.id)
+    assert (line.actor, line.agent, line.task_id) == ("ada", "echo", task.id)
     assert line.action == f"webhook.{name.partition('-')[0]}"
     assert line.detail.startswith("Webhook c: ")
     assert PushConfig.objects.filter(config_id="other").values().get() == other
@@ -219,28 +225,47 @@ def test_what_is_due_at_once_is_due_by_the_clock_of_the_database(
     ],
 )
 def test_what_cannot_be_done_changes_nothing(
-    staff: Client, task: Task, name: str, fields: dict[str, str], said: str
+    operator: Client, task: Task, name: str, fields: dict[str, str], said: str
 ) -> None:
     add_webhook(task, "c")
     before = PushConfig.objects.values().get()
-    assert act(staff, task, name, **fields).texts("note-bad") == [said]
+    assert act(operator, task, name, **fields).texts("note-bad") == [said]
     assert PushConfig.objects.values().get() == before
     assert AuditEntry.objects.count() == 0
 
 
-def test_nothing_is_done_without_a_name_a_right_or_a_token(staff: Client, task: Task) -> None:
+def test_nothing_is_done_without_a_name_a_right_or_a_token(operator: Client, task: Task) -> None:
     add_webhook(task, "c")
     path = f"/webhooks/{task.id}/act"
-    assert staff.post(path, {"act": "delete", "id": "c"}).status_code == 404
-    assert staff.get(path).status_code == 405
+    assert operator.post(path, {"act": "delete", "id": "c"}).status_code == 404
+    assert operator.get(path).status_code == 405
     assert Client().post(path, {"act": "pause", "id": "c"})["Location"] == f"/admin/login/?next={path}"
     guest = Client()
     guest.force_login(User.objects.create(username="guest"))
     assert guest.post(path, {"act": "pause", "id": "c"}).status_code == 403
     strict = Client(enforce_csrf_checks=True)
-    strict.force_login(User.objects.get(username="support"))
+    strict.force_login(User.objects.get(username="ada"))
     assert strict.post(path, {"act": "pause", "id": "c"}).status_code == 403
     assert PushConfig.objects.filter(paused_at__isnull=False).count() == AuditEntry.objects.count() == 0
+
+
+def test_without_the_permission_there_is_nothing_to_press(task: Task) -> None:
+    """Another permission does not help."""
+    add_webhook(task, "c", cursor=1, due_at=START, disabled_at=START, disabled_reason="x")
+    add_webhook(task, "paused", cursor=1, paused_at=START)
+    for name in ("c", "paused"):
+        add_line(task, name)
+    before = list(PushConfig.objects.order_by("config_id").values())
+    helper = client_of("bob", "answer_task")
+    for name in ("c", "paused"):
+        page = Page(helper.get(f"/webhooks/{task.id}/?id={name}"))
+        assert page.texts("answer") == ["HTTP 200"]
+        assert page.find("input", name="act") == []
+        for act_name in ("pause", "resume", "enable", "retry", "test", "redeliver", "redeliver-from", "delete"):
+            sent = {"act": act_name, "id": name, "seq": "1"}
+            assert helper.post(f"/webhooks/{task.id}/act", sent).status_code == 403
+    assert list(PushConfig.objects.order_by("config_id").values()) == before
+    assert AuditEntry.objects.count() == 0
 
 
 def test_the_task_page_leads_to_the_webhook(staff: Client, task: Task) -> None:
