@@ -27,6 +27,7 @@ from a2a_host.bindings.sse import MEDIA_TYPE, EventStream, Frames
 from a2a_host.bindings.uploads import read_request
 from agents.registry import AgentEntry
 from protocol import jsonrpc
+from protocol.dialects import Dialect
 from protocol.dialects.drafts import Draft
 from protocol.dialects.v1 import V1_0
 from protocol.errors import (
@@ -38,9 +39,9 @@ from protocol.errors import (
     UnauthenticatedError,
 )
 from protocol.jsonrpc import Envelope
+from protocol.model import Wire
 from tasks_app.host import Host
 from tasks_app.operations import Call
-from tasks_app.usage import counted
 
 logger = logging.getLogger(__name__)
 
@@ -173,12 +174,13 @@ async def perform(call: Call, version: str | None, envelope: Envelope) -> bytes 
     """
     dialect, operation = find_method(envelope.method, version, call.entry.versions)
     call.dialect = f"{call.binding}/{dialect.version}"
-    with counted(call, operation.name):
-        if operation.check is not None:
-            operation.check(call.entry)
-        request, spoken = read_request(dialect, operation.request, envelope.params or _EMPTY)
-        envelope.params = None  # a big body is not kept while the agent works
-        answer = await perform_operation(call, spoken, operation, request)
-    if not isinstance(answer, bytes) and isinstance(spoken, Draft) and dialect is V1_0:
-        return DraftFrames(answer, call, spoken)
+    answer = await perform_operation(call, dialect, operation, _read_params, envelope)
+    if dialect is V1_0 and not isinstance(answer, bytes) and isinstance(answer.dialect, Draft):
+        return DraftFrames(answer, call, answer.dialect)
     return answer
+
+
+def _read_params(dialect: Dialect, kind: type[Wire], envelope: Envelope) -> tuple[Wire, Dialect]:
+    """The request in the parameters, which are taken out: a big body is not kept while the agent works."""
+    params, envelope.params = envelope.params or _EMPTY, None
+    return read_request(dialect, kind, params)

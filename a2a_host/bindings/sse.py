@@ -53,36 +53,36 @@ class Frames(Protocol):
 
 
 class DialectFrames:
-    """The frames of a stream of `kind`, in the JSON of a dialect."""
+    """The frames of `stream`, which are of a `kind`, as `dialect` writes them."""
 
-    __slots__ = ("_dialect", "_kind", "_stream", "headers")
+    __slots__ = ("_kind", "dialect", "headers", "stream")
 
     event = beside = b""
 
     def __init__(self, stream: TaskStream, dialect: Dialect, kind: type[Wire], headers: Headers | None = None) -> None:
-        self._stream = stream
-        self._dialect = dialect
+        self.stream = stream
+        self.dialect = dialect
         self._kind = kind
         self.headers = headers
 
     async def next(self) -> Frame | None:
         """See `Frames.next`."""
         try:
-            frame = await anext(self._stream)
+            frame = await anext(self.stream)
         except StopAsyncIteration:
             return None
         if frame.payload is not None:
-            frame.payload = self._dialect.write(self._kind, frame.payload)
+            frame.payload = self.dialect.write(self._kind, frame.payload)
         return frame
 
     @property
     def at_hand(self) -> bool:
         """See `Frames.at_hand`."""
-        return self._stream.at_hand
+        return self.stream.at_hand
 
     async def aclose(self) -> None:
         """See `Frames.aclose`."""
-        await self._stream.aclose()
+        await self.stream.aclose()
 
 
 class EventStream(AsyncHttpConsumer):  # type: ignore[misc]

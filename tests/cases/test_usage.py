@@ -62,6 +62,13 @@ def test_each_call_of_each_binding_is_counted_once(deployment: Deployment, alice
     assert counted(deployment, alice, "echo") == everything
 
 
+def test_a_body_that_is_not_read_is_a_failure(deployment: Deployment, alice: Caller) -> None:
+    plain = alice.rest("echo").with_headers(content_type="text/plain")
+    refused(lambda: plain.send({"message": message()}))
+    everything = [("HTTP+JSON", "1.0", "SendMessage", 1, 1)]
+    wait_until(lambda: counted(deployment, alice, "echo") == everything, "the counters")
+
+
 def test_a_process_that_stops_writes_what_it_counted(deployment: Deployment, alice: Caller) -> None:
     web = deployment.start_web()
     peer = alice.before(web).jsonrpc("echo")

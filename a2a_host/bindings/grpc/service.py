@@ -23,13 +23,12 @@ from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import FIRST_EVENT_ID, check_version, choose_agent, read_metadata
 from a2a_host.bindings.grpc.uploads import read_held
 from a2a_host.bindings.methods import Operation
-from a2a_host.bindings.performing import settle_tenant
+from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.service_parameters import activated
 from protocol.dialects import Dialect
 from protocol.errors import (
     A2AError,
     InternalError,
-    InvalidParamsError,
     MethodNotFoundError,
     ParseError,
     RequestTooLargeError,
@@ -37,8 +36,7 @@ from protocol.errors import (
 )
 from protocol.model import Wire
 from tasks_app.host import Host
-from tasks_app.operations import Call, TaskStream
-from tasks_app.usage import counted
+from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +65,32 @@ class Rpc:
     shape: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
 
 
+class _MessageDialect:
+    """A dialect whose answers are the messages of a method. `dialect` is that of their JSON."""
+
+    def __init__(self, dialect: Dialect, rpc: Rpc) -> None:
+        self._dialect = dialect
+        self._rpc = rpc
+        self.version = dialect.version
+        self.read = dialect.read
+        self.renamed = dialect.renamed
+
+    def read_message(self, dialect: Dialect, kind: type[Wire], received: tuple[Message, int]) -> tuple[Wire, Dialect]:
+        """The request in a message and its size in bytes. Raises InvalidParamsError."""
+        message, size = received
+        return read_held(message, size, kind, lambda: dialect.read(kind, self._rpc.read(message))), dialect
+
+    def write(self, kind: type[Wire], body: bytes) -> bytes:
+        """The message that answers, as bytes, from the 1.0 JSON of a `kind`. Raises InternalError."""
+        if self._rpc.response is Empty:
+            return b""
+        members = self._rpc.shape(_decode(self._dialect.write(kind, body)))
+        try:
+            return message_of(self._rpc.response, members).SerializeToString()
+        except EncodeError:
+            raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
+
+
 class Service(grpc.GenericRpcHandler):
     """The methods of one service, in one version of the protocol."""
 
@@ -90,15 +114,14 @@ class Service(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(self._unary(rpc))
 
     def _unary(self, rpc: Rpc) -> Any:
-        run = rpc.operation.run
+        dialect = _MessageDialect(self._dialect, rpc)
 
         async def respond(data: bytes, context: Context) -> bytes:
             try:
                 message, call = self._begin(rpc, data, context)
-                with counted(call, rpc.operation.name):
-                    request = self._request(rpc, message, len(data), call)
-                    assert run is not None
-                    answer = self._written(rpc, await self._unbroken(self._named(rpc, run(call, request))))
+                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, (message, len(data)))
+                answer = await self._unbroken(work)
+                assert isinstance(answer, bytes)
                 await _name_extensions(context, call)
                 return answer
             except Exception as error:
@@ -107,29 +130,30 @@ class Service(grpc.GenericRpcHandler):
         return respond
 
     def _streaming(self, rpc: Rpc) -> Any:
-        open_stream = rpc.operation.stream
+        dialect = _MessageDialect(self._dialect, rpc)
 
         async def respond(data: bytes, context: Context) -> None:
             try:
                 message, call = self._begin(rpc, data, context)
-                with counted(call, rpc.operation.name):
-                    request = self._request(rpc, message, len(data), call)
-                    assert open_stream is not None
-                    stream = await self._unbroken(self._named(rpc, open_stream(call, request)))
+                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, (message, len(data)))
+                frames = await self._unbroken(work)
+                assert not isinstance(frames, bytes)
             except Exception as error:
                 await _fail(context, rpc, error)
             try:
-                await context.send_initial_metadata(((FIRST_EVENT_ID, str(stream.first_seq)), *activated(call)))
-                del data, message, call, request  # An idle stream is as small as it can be.
-                async for frame in stream:
+                first = str(frames.stream.first_seq)
+                await context.send_initial_metadata(((FIRST_EVENT_ID, first), *activated(call)))
+                del data, message, call, work  # An idle stream is as small as it can be.
+                while (frame := await frames.next()) is not None:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
-                        await context.write(self._written(rpc, frame.payload))
-                if stream.interrupted:
+                        await context.write(frame.payload)
+                    del frame
+                if frames.stream.interrupted:
                     raise UnavailableError(retry_after=1)
             except Exception as error:
                 await _fail(context, rpc, error)
             finally:
-                await stream.aclose()
+                await frames.aclose()
 
         return respond
 
@@ -147,33 +171,6 @@ class Service(grpc.GenericRpcHandler):
         call.dialect = f"GRPC/{self._dialect.version}"
         check_version(parameters, entry, self._dialect.version)
         return message, call
-
-    def _request(self, rpc: Rpc, message: Message, size: int, call: Call) -> Wire:
-        """The request in a message of `size` bytes. Raises A2AError."""
-        if rpc.operation.check is not None:
-            rpc.operation.check(call.entry)
-        kind = rpc.operation.request
-        request = read_held(message, size, kind, lambda: self._dialect.read(kind, rpc.read(message)))
-        settle_tenant(call.entry, request)
-        return request
-
-    def _written(self, rpc: Rpc, body: bytes) -> bytes:
-        """The message that answers, as bytes, from the 1.0 JSON of the operation's response."""
-        if rpc.response is Empty:
-            return b""
-        members = rpc.shape(_decode(self._dialect.write(rpc.operation.response, body)))
-        try:
-            return message_of(rpc.response, members).SerializeToString()
-        except EncodeError:
-            raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
-
-    async def _named(self, rpc: Rpc, work: Awaitable[T]) -> T:
-        """What `work` gives; what it has against the request has the names of the dialect."""
-        try:
-            return await work
-        except InvalidParamsError as error:
-            violations = self._dialect.renamed(rpc.operation.request, error.violations)
-            raise InvalidParamsError(violations, error.message) from None
 
     async def _unbroken(self, work: Awaitable[T]) -> T:
         """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""
@@ -206,7 +203,7 @@ async def _finish(work: asyncio.Future[Any]) -> None:
     """See work to its end that nobody waits for any more."""
     with suppress(A2AError):
         result = await work
-        if isinstance(result, TaskStream):
+        if not isinstance(result, bytes):
             await result.aclose()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,16 +24,16 @@ from a2a_host.bindings.methods import (
     SUBSCRIBE_TO_TASK,
     Operation,
 )
-from a2a_host.bindings.performing import perform_operation
+from a2a_host.bindings.performing import Read, perform_operation
 from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.uploads import read_request
 from protocol.dialects import Dialect
 from protocol.dialects.v1 import V1_0
-from protocol.errors import A2AError
 from protocol.model import Wire
 from protocol.query import decode_query
-from tasks_app.usage import count, counted
+
+Path = Mapping[str, str] | None
 
 
 class OperationView(AsyncAPIView):
@@ -42,40 +42,33 @@ class OperationView(AsyncAPIView):
     dialect: Dialect = V1_0
     version = V1_0.version
 
-    def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
-        """The operation's request in the body. The values of the path count, whatever the body says."""
-        return self._read(operation, lambda: self._read_body(operation, path))
-
-    def _read_body(self, operation: Operation, path: Mapping[str, str] | None) -> Wire:
-        request, self.dialect = read_request(self.dialect, operation.request, self.body, path)
+    def from_body(self, dialect: Dialect, kind: type[Wire], path: Path) -> tuple[Wire, Dialect]:
+        """The request in the body. The values of the path count, whatever the body says."""
+        request, spoken = read_request(dialect, kind, self.body, path)
         self.forget_body()
-        return request
+        return self.settled(request), spoken
 
-    def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
-        """The operation's request in the query (§11.5)."""
-        pairs = parse_qsl(self.request._request.META["QUERY_STRING"], keep_blank_values=True)
-        return self._read(operation, lambda: decode_query(operation.request, pairs, path))
+    def from_query(self, dialect: Dialect, kind: type[Wire], path: Path) -> tuple[Wire, Dialect]:
+        """The request in the query (§11.5)."""
+        return self.settled(decode_query(kind, self.query, path)), dialect
 
-    def _read(self, operation: Operation, read: Callable[[], Wire]) -> Wire:
-        """What `read` gives. A tenant in the path was checked already and wins over that of the request."""
-        self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
-        try:
-            if operation.check is not None:
-                operation.check(self.call.entry)
-            request: Any = read()
-        except A2AError:
-            count(self.call, operation.name, failed=True)
-            raise
+    @property
+    def query(self) -> list[tuple[str, str]]:
+        """The decoded parameters of the query."""
+        return parse_qsl(self.request._request.META["QUERY_STRING"], keep_blank_values=True)
+
+    def settled(self, request: Any) -> Wire:
+        """The request; a tenant in the path was checked already and wins over its own."""
         django_request: Any = self.request._request
         if django_request.tenant:
             request.tenant = ""
-        checked: Wire = request
-        return checked
+        settled: Wire = request
+        return settled
 
-    async def perform(self, operation: Operation, request: Wire) -> HttpResponseBase:
+    async def perform(self, operation: Operation, read: Read[Path], path: Path = None) -> HttpResponseBase:
         """Do it, and answer with its response or the stream of them."""
-        with counted(self.call, operation.name):
-            answer = await perform_operation(self.call, self.dialect, operation, request)
+        self.call.dialect = f"HTTP+JSON/{self.dialect.version}"
+        answer = await perform_operation(self.call, self.dialect, operation, read, path)
         if isinstance(answer, bytes):
             return Response(answer, headers=dict(activated(self.call)))
         return EventStreamResponse(answer)
@@ -86,7 +79,7 @@ class SendMessageView(OperationView):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """SendMessage."""
-        return await self.perform(SEND_MESSAGE, self.from_body(SEND_MESSAGE))
+        return await self.perform(SEND_MESSAGE, self.from_body)
 
 
 class StreamMessageView(OperationView):
@@ -94,7 +87,7 @@ class StreamMessageView(OperationView):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """SendStreamingMessage."""
-        return await self.perform(SEND_STREAMING_MESSAGE, self.from_body(SEND_STREAMING_MESSAGE))
+        return await self.perform(SEND_STREAMING_MESSAGE, self.from_body)
 
 
 class TaskListView(OperationView):
@@ -102,7 +95,7 @@ class TaskListView(OperationView):
 
     async def get(self, request: Request) -> HttpResponseBase:
         """ListTasks."""
-        return await self.perform(LIST_TASKS, self.from_query(LIST_TASKS))
+        return await self.perform(LIST_TASKS, self.from_query)
 
 
 class TaskView(OperationView):
@@ -110,7 +103,7 @@ class TaskView(OperationView):
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """GetTask."""
-        return await self.perform(GET_TASK, self.from_query(GET_TASK, {"id": id}))
+        return await self.perform(GET_TASK, self.from_query, {"id": id})
 
 
 class CancelTaskView(OperationView):
@@ -118,7 +111,7 @@ class CancelTaskView(OperationView):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """CancelTask."""
-        return await self.perform(CANCEL_TASK, self.from_body(CANCEL_TASK, {"id": id}))
+        return await self.perform(CANCEL_TASK, self.from_body, {"id": id})
 
 
 class SubscribeView(OperationView):
@@ -126,11 +119,11 @@ class SubscribeView(OperationView):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """SubscribeToTask."""
-        return await self.perform(SUBSCRIBE_TO_TASK, self.from_body(SUBSCRIBE_TO_TASK, {"id": id}))
+        return await self.perform(SUBSCRIBE_TO_TASK, self.from_body, {"id": id})
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """SubscribeToTask."""
-        return await self.perform(SUBSCRIBE_TO_TASK, self.from_query(SUBSCRIBE_TO_TASK, {"id": id}))
+        return await self.perform(SUBSCRIBE_TO_TASK, self.from_query, {"id": id})
 
     def verbs(self) -> tuple[str, ...]:
         """No HEAD: a stream is nothing to look at without its events."""
@@ -142,11 +135,11 @@ class PushConfigsView(OperationView):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """CreateTaskPushNotificationConfig."""
-        return await self.perform(CREATE_PUSH_CONFIG, self.from_body(CREATE_PUSH_CONFIG, {"taskId": id}))
+        return await self.perform(CREATE_PUSH_CONFIG, self.from_body, {"taskId": id})
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """ListTaskPushNotificationConfigs."""
-        return await self.perform(LIST_PUSH_CONFIGS, self.from_query(LIST_PUSH_CONFIGS, {"taskId": id}))
+        return await self.perform(LIST_PUSH_CONFIGS, self.from_query, {"taskId": id})
 
 
 class PushConfigView(OperationView):
@@ -155,12 +148,12 @@ class PushConfigView(OperationView):
     async def get(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
         """GetTaskPushNotificationConfig."""
         path = {"taskId": id, "id": config_id}
-        return await self.perform(GET_PUSH_CONFIG, self.from_query(GET_PUSH_CONFIG, path))
+        return await self.perform(GET_PUSH_CONFIG, self.from_query, path)
 
     async def delete(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
         """DeleteTaskPushNotificationConfig."""
         path = {"taskId": id, "id": config_id}
-        return await self.perform(DELETE_PUSH_CONFIG, self.from_query(DELETE_PUSH_CONFIG, path))
+        return await self.perform(DELETE_PUSH_CONFIG, self.from_query, path)
 
 
 class ExtendedCardView(OperationView):
@@ -168,6 +161,6 @@ class ExtendedCardView(OperationView):
 
     async def get(self, request: Request) -> HttpResponseBase:
         """GetExtendedAgentCard. Each caller has one of its own, which changes with the groups of its key."""
-        response = await self.perform(GET_EXTENDED_CARD, self.from_query(GET_EXTENDED_CARD))
+        response = await self.perform(GET_EXTENDED_CARD, self.from_query)
         response["Cache-Control"] = "private, no-cache"
         return response

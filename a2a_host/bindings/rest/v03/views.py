@@ -6,9 +6,7 @@ body, or with one that leaves it open, are answered in the latter, which the SDK
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -25,11 +23,11 @@ from a2a_host.bindings.methods import (
     RESUBSCRIBE_TO_TASK,
     SEND_MESSAGE,
     SEND_STREAMING_MESSAGE,
-    Operation,
 )
 from a2a_host.bindings.rest.framework import JsonRenderer
 from a2a_host.bindings.rest.v03.errors import error_response_v03
-from a2a_host.bindings.rest.views import OperationView
+from a2a_host.bindings.rest.views import OperationView, Path
+from protocol.dialects import Dialect
 from protocol.dialects.v03 import V0_3_PROTO, V0_3_WRAPPED, V03, http_form
 from protocol.model import Wire
 
@@ -50,16 +48,13 @@ class V03View(OperationView):
         """One error, one document."""
         return error_response_v03
 
-    def from_body(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
-        """The operation's request in the body, whose form is that of the answer."""
-        self.dialect = http_form(self.body)
-        return super().from_body(operation, path)
+    def from_body(self, dialect: Dialect, kind: type[Wire], path: Path) -> tuple[Wire, Dialect]:
+        """The request in the body, whose form is that of the answer."""
+        return super().from_body(http_form(self.body), kind, path)
 
-    def from_query(self, operation: Operation, path: Mapping[str, str] | None = None) -> Wire:
-        """The operation's request in path and query."""
-        self.dialect = form = self.form
-        pairs = parse_qsl(self.request._request.META["QUERY_STRING"], keep_blank_values=True)
-        return self._read(operation, lambda: form.read_query(operation.request, pairs, path or {}))
+    def from_query(self, dialect: Dialect, kind: type[Wire], path: Path) -> tuple[Wire, Dialect]:
+        """The request in path and query."""
+        return self.settled(self.form.read_query(kind, self.query, path or {})), self.form
 
 
 class SendMessageView(V03View):
@@ -67,7 +62,7 @@ class SendMessageView(V03View):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """message/send (0.3 §7.1)."""
-        return await self.perform(SEND_MESSAGE, self.from_body(SEND_MESSAGE))
+        return await self.perform(SEND_MESSAGE, self.from_body)
 
 
 class StreamMessageView(V03View):
@@ -75,7 +70,7 @@ class StreamMessageView(V03View):
 
     async def post(self, request: Request) -> HttpResponseBase:
         """message/stream (0.3 §7.2)."""
-        return await self.perform(SEND_STREAMING_MESSAGE, self.from_body(SEND_STREAMING_MESSAGE))
+        return await self.perform(SEND_STREAMING_MESSAGE, self.from_body)
 
 
 class TaskListView(V03View):
@@ -85,7 +80,7 @@ class TaskListView(V03View):
 
     async def get(self, request: Request) -> HttpResponseBase:
         """tasks/list: the newest tasks."""
-        return await self.perform(LIST_TASKS, self.from_query(LIST_TASKS))
+        return await self.perform(LIST_TASKS, self.from_query)
 
 
 class TaskView(V03View):
@@ -93,7 +88,7 @@ class TaskView(V03View):
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/get (0.3 §7.3)."""
-        return await self.perform(GET_TASK, self.from_query(GET_TASK, {"id": id}))
+        return await self.perform(GET_TASK, self.from_query, {"id": id})
 
 
 class CancelTaskView(V03View):
@@ -101,7 +96,7 @@ class CancelTaskView(V03View):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/cancel (0.3 §7.4)."""
-        return await self.perform(CANCEL_TASK, self.from_body(CANCEL_TASK, {"id": id}))
+        return await self.perform(CANCEL_TASK, self.from_body, {"id": id})
 
 
 class SubscribeView(V03View):
@@ -109,11 +104,11 @@ class SubscribeView(V03View):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/resubscribe (0.3 §7.9)."""
-        return await self.perform(RESUBSCRIBE_TO_TASK, self.from_body(RESUBSCRIBE_TO_TASK, {"id": id}))
+        return await self.perform(RESUBSCRIBE_TO_TASK, self.from_body, {"id": id})
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/resubscribe (0.3 §7.9)."""
-        return await self.perform(RESUBSCRIBE_TO_TASK, self.from_query(RESUBSCRIBE_TO_TASK, {"id": id}))
+        return await self.perform(RESUBSCRIBE_TO_TASK, self.from_query, {"id": id})
 
     def verbs(self) -> tuple[str, ...]:
         """No HEAD: a stream is nothing to look at without its events."""
@@ -125,11 +120,11 @@ class PushConfigsView(V03View):
 
     async def post(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/pushNotificationConfig/set (0.3 §7.5)."""
-        return await self.perform(CREATE_PUSH_CONFIG, self.from_body(CREATE_PUSH_CONFIG, {"taskId": id}))
+        return await self.perform(CREATE_PUSH_CONFIG, self.from_body, {"taskId": id})
 
     async def get(self, request: Request, id: str) -> HttpResponseBase:
         """tasks/pushNotificationConfig/list (0.3 §7.7)."""
-        return await self.perform(LIST_PUSH_CONFIGS, self.from_query(LIST_PUSH_CONFIGS, {"id": id}))
+        return await self.perform(LIST_PUSH_CONFIGS, self.from_query, {"id": id})
 
 
 class PushConfigView(V03View):
@@ -138,12 +133,12 @@ class PushConfigView(V03View):
     async def get(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
         """tasks/pushNotificationConfig/get (0.3 §7.6)."""
         path = {"id": id, "pushNotificationConfigId": config_id}
-        return await self.perform(GET_PUSH_CONFIG, self.from_query(GET_PUSH_CONFIG, path))
+        return await self.perform(GET_PUSH_CONFIG, self.from_query, path)
 
     async def delete(self, request: Request, id: str, config_id: str) -> HttpResponseBase:
         """tasks/pushNotificationConfig/delete (0.3 §7.8)."""
         path = {"id": id, "pushNotificationConfigId": config_id}
-        return await self.perform(DELETE_PUSH_CONFIG, self.from_query(DELETE_PUSH_CONFIG, path))
+        return await self.perform(DELETE_PUSH_CONFIG, self.from_query, path)
 
 
 class CardView(V03View):
@@ -151,7 +146,6 @@ class CardView(V03View):
 
     async def get(self, request: Request) -> HttpResponseBase:
         """agent/getAuthenticatedExtendedCard (0.3 §7.10). Each caller has one of its own."""
-        operation = GET_AUTHENTICATED_EXTENDED_CARD
-        response = await self.perform(operation, self.from_query(operation))
+        response = await self.perform(GET_AUTHENTICATED_EXTENDED_CARD, self.from_query)
         response["Cache-Control"] = "private, no-cache"
         return response
