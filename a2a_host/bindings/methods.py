@@ -68,8 +68,8 @@ class Method(NamedTuple):
 
 
 async def _send_message(call: Call, request: SendMessageRequest) -> bytes:
-    answer = await operations.send_message(call, request)
-    return await operations.with_contents(call, SendMessageResponse, answer.payload())
+    result = await operations.send_message(call, request)
+    return await operations.with_contents(call, SendMessageResponse, result.payload())
 
 
 async def _get_task(call: Call, request: GetTaskRequest) -> bytes:

@@ -12,7 +12,7 @@ from tasks_app.operations.push_configs import (
     get_push_config,
     list_push_configs,
 )
-from tasks_app.operations.sending import Answer, send_message, start_task
+from tasks_app.operations.sending import SendResult, send_message, start_task
 from tasks_app.operations.streaming import (
     Frame,
     TaskStream,
@@ -23,10 +23,10 @@ from tasks_app.operations.streaming import (
 from tasks_app.operations.tasks import cancel_task, get_task
 
 __all__ = [
-    "Answer",
     "Call",
     "ConfigPage",
     "Frame",
+    "SendResult",
     "TaskPage",
     "TaskStream",
     "cancel_task",

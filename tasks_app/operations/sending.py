@@ -21,7 +21,7 @@ FIRST_UPDATE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class Answer:
+class SendResult:
     """A SendMessageResponse: the task, or the exchange that ended with a Message."""
 
     record: TaskRecord
@@ -34,7 +34,7 @@ class Answer:
         return b'{"task":' + self.record.render(self.history_length) + b"}"
 
 
-async def send_message(call: Call, request: SendMessageRequest) -> Answer:
+async def send_message(call: Call, request: SendMessageRequest) -> SendResult:
     """Take a message in and answer with the settled task, or at once with `returnImmediately` (§3.2.2).
 
     Raises what `accept_message` raises.
@@ -46,7 +46,7 @@ async def send_message(call: Call, request: SendMessageRequest) -> Answer:
         record = await _early_record(call, accepted)
     else:
         record = await settled_record(call.host, accepted)
-    return Answer(record, None if configuration is UNSET else configuration.history_length)
+    return SendResult(record, None if configuration is UNSET else configuration.history_length)
 
 
 async def start_task(call: Call, request: SendMessageRequest, metadata: str | None = None) -> TaskRecord:

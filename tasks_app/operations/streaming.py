@@ -19,7 +19,7 @@ from tasks_app.operations.accepting import accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.contents import policy_of
 from tasks_app.operations.incoming import Accepted
-from tasks_app.operations.sending import Answer, answers_with_message
+from tasks_app.operations.sending import SendResult, answers_with_message
 from tasks_app.past import task_at
 from tasks_app.record import Event, EventKind, TaskRecord
 
@@ -80,7 +80,7 @@ class TaskStream:
         self._state, self._since = record.state, now()
         self._ends_at = ends_at
         self._over = record.state in ends_at and known <= record.last_seq
-        self._first: Frame | None = Frame(record.last_seq, Answer(record, history_length).payload())
+        self._first: Frame | None = Frame(record.last_seq, SendResult(record, history_length).payload())
         self._ready: list[Event] = []
         follower.begin(record.last_seq, known)
 

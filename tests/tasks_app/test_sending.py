@@ -11,7 +11,7 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
-from tasks_app.operations import Answer, send_message
+from tasks_app.operations import SendResult, send_message
 from tasks_app.operations import sending as sending_module
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import World, ask, complete, request, say, soon, until
@@ -190,7 +190,7 @@ async def test_of_many_follow_ups_at_once_one_is_taken(world: World) -> None:
     ]
     outcomes = await soon(asyncio.gather(*sends, return_exceptions=True))
     go_on.set()
-    won = [n for n, o in enumerate(outcomes) if isinstance(o, Answer)]
+    won = [n for n, o in enumerate(outcomes) if isinstance(o, SendResult)]
     assert len(won) == 1
     assert all(isinstance(o, UnsupportedOperationError) for n, o in enumerate(outcomes) if n not in won)
     await until(lambda: not (world.hosts[0].executions or other.executions), "the run to end")

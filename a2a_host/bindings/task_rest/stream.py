@@ -14,7 +14,7 @@ from protocol.errors import UnsupportedOperationError
 from protocol.model import StreamResponse
 from protocol.requests import SubscribeToTaskRequest
 from tasks_app import operations
-from tasks_app.operations import Answer, Call, Frame, with_contents
+from tasks_app.operations import Call, Frame, SendResult, with_contents
 
 DIALECT: Final = f"HTTP+JSON/{VERSION}"
 """What calls of the dialect are counted as, and what a task remembers of its creation."""
@@ -66,6 +66,6 @@ async def open_stream(call: Call, task_id: str) -> TaskFrames:
         record = await call.load_task(task_id)
         if not record.state.terminal:
             raise
-        payload = await with_contents(call, StreamResponse, Answer(record, 0).payload())
+        payload = await with_contents(call, StreamResponse, SendResult(record, 0).payload())
         return TaskFrames(None, headers, Frame(record.last_seq, payload))
     return TaskFrames(DialectFrames(stream, V1_0, StreamResponse), headers)
