@@ -15,7 +15,7 @@ from tasks_app.content.unnamed import remove_unnamed
 from tasks_app.execution.sweeping import sweep
 from tasks_app.host import Host
 from tasks_app.process import get_host, stop_host
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class WorkerLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agents", daemon=True)
         self._host: Host | None = None
-        self._delivery: Delivery | None = None
+        self._deliverer: Deliverer | None = None
 
     def start(self) -> None:
         """Start the loop and the host. Raises what the host raises."""
@@ -39,8 +39,8 @@ class WorkerLoop:
 
     async def _start(self) -> None:
         self._host = host = await get_host("worker")
-        self._delivery = Delivery(host.store, host.outbound, lambda: host.registry.signer)
-        self._delivery.start()
+        self._deliverer = Deliverer(host.store, host.outbound, lambda: host.registry.signer)
+        self._deliverer.start()
 
     def stop(self) -> None:
         """Stop deliveries and the host, then the loop."""
@@ -49,8 +49,8 @@ class WorkerLoop:
         self._thread.join(timeout=1)
 
     async def _stop(self) -> None:
-        if self._delivery is not None:
-            await self._delivery.stop()
+        if self._deliverer is not None:
+            await self._deliverer.stop()
         await stop_host()
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -72,8 +72,8 @@ class WorkerLoop:
 
     async def _deliver_push(self, task_ids: list[str]) -> None:
         try:
-            if self._delivery is not None:
-                await self._delivery.deliver(task_ids)
+            if self._deliverer is not None:
+                await self._deliverer.deliver(task_ids)
         except Exception:
             logger.exception("Webhooks of %d tasks have to wait for the sweep", len(task_ids))
 

@@ -42,7 +42,7 @@ def _database_time() -> datetime | None:
     return None
 
 
-class Delivery:
+class Deliverer:
     """The deliveries of one process and event loop.
 
     `signer` gives the key of the host that signs JWTs; `clock` says the time for tests, None for the database's.

@@ -15,7 +15,7 @@ from agents.outbound.listed import read_list
 from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
 from tasks_app.database import database_dsn
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tests.support.receiver import Receiver
 from tests.tasks_app.world import World
 from tests.tasks_app.writes import Desk, open_desk
@@ -87,10 +87,10 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest_asyncio.fixture
-async def delivery(world: World) -> AsyncIterator[Delivery]:
+async def delivery(world: World) -> AsyncIterator[Deliverer]:
     """The deliveries of the world's host, which may call this machine."""
     rules = OutboundRules(read_list(["127.0.0.1"]))
     world.hosts[0].outbound = rules
-    delivery = Delivery(world.hosts[0].store, rules, lambda: world.hosts[0].registry.signer)
+    delivery = Deliverer(world.hosts[0].store, rules, lambda: world.hosts[0].registry.signer)
     yield delivery
     await delivery.stop()

@@ -13,7 +13,7 @@ from protocol.model import AuthenticationInfo, TaskPushNotificationConfig
 from protocol.requests import CreateTaskPushNotificationConfigRequest
 from protocol.timestamps import now
 from tasks_app import operations
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tasks_app.push.queue import EVENT, Outcome, PushQueue, Room
 from tasks_app.store import Page
 from tests.support.receiver import Receiver
@@ -22,7 +22,7 @@ from tests.tasks_app.world import PATIENCE, World, ask, request, say, work
 
 
 @pytest.mark.spec("4.3.3")
-async def test_every_event_is_posted_in_order(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_every_event_is_posted_in_order(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(steps, push_notifications=True)
     authentication = AuthenticationInfo(scheme="Bearer", credentials="s3")
     task_id = await tell(world, entry, receiver.url("/order"), token="t", authentication=authentication)
@@ -40,7 +40,7 @@ async def test_every_event_is_posted_in_order(world: World, delivery: Delivery, 
     assert await world.query("SELECT push_due_at FROM tasks_app_task") == [(None,)]
 
 
-async def test_nothing_is_posted_twice(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_nothing_is_posted_twice(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(steps, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/once"))
     await asyncio.gather(*(delivery.deliver([task_id]) for _ in range(5)))
@@ -52,7 +52,7 @@ async def test_nothing_is_posted_twice(world: World, delivery: Delivery, receive
     assert len(bodies) == len(set(bodies)) == (await row(world, task_id))[0]
 
 
-async def test_no_authorization_without_credentials(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_no_authorization_without_credentials(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(push_notifications=True)
     scheme = AuthenticationInfo(scheme="Bearer")
     task_id = await tell(world, entry, receiver.url("/bare"), authentication=scheme)
@@ -62,7 +62,7 @@ async def test_no_authorization_without_credentials(world: World, delivery: Deli
 
 
 async def test_a_refused_event_is_tried_again_before_the_next_one(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     receiver.answers["/flaky"] = lambda number: 500 if number < 2 else 200
     entry = await world.add_agent(steps, push_notifications=True)
@@ -89,7 +89,7 @@ async def test_a_refused_event_is_tried_again_before_the_next_one(
     [("/moved", 307, "HTTP 307"), ("/absent", 404, "HTTP 404"), ("/teapot", 418, "HTTP 418")],
 )
 async def test_anything_but_2xx_is_a_failure(
-    world: World, delivery: Delivery, receiver: Receiver, path: str, answer: int, error: str
+    world: World, delivery: Deliverer, receiver: Receiver, path: str, answer: int, error: str
 ) -> None:
     receiver.answers[path] = lambda _: answer
     entry = await world.add_agent(push_notifications=True)
@@ -100,11 +100,11 @@ async def test_anything_but_2xx_is_a_failure(
 
 
 async def test_an_address_that_is_not_allowed_any_more_is_not_called(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/late"))
-    strict = Delivery(world.hosts[0].store, OutboundRules([]))
+    strict = Deliverer(world.hosts[0].store, OutboundRules([]))
     await strict.deliver([task_id])
     error = "must not lead to a private, local or reserved address"
     await wait_for_row(world, task_id, 0, (await row(world, task_id))[1], True, False, 1, error)
@@ -113,7 +113,7 @@ async def test_an_address_that_is_not_allowed_any_more_is_not_called(
 
 
 async def test_events_of_a_running_delivery_are_picked_up_by_it(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     """The receiver is slow; meanwhile the task goes on, and its bell finds the config taken."""
     entry = await world.add_agent(ask, push_notifications=True)
@@ -138,7 +138,7 @@ async def test_events_of_a_running_delivery_are_picked_up_by_it(
 
 
 async def test_what_a_dead_worker_held_is_taken_over_when_its_lease_is_over(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/inherited"))
@@ -162,7 +162,7 @@ async def test_what_a_dead_worker_held_is_taken_over_when_its_lease_is_over(
     assert ledger == [("late", None), ("", None)]  # yet the requests were made
 
 
-async def test_the_sweep_finds_what_nobody_rang_for(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_the_sweep_finds_what_nobody_rang_for(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/unheard"))
     await delivery.sweep()
@@ -173,7 +173,7 @@ async def test_the_sweep_finds_what_nobody_rang_for(world: World, delivery: Deli
     await wait_for_row(world, task_id, *(await all_done(world, task_id)))
 
 
-async def test_a_stopped_worker_gives_back_what_it_held(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_a_stopped_worker_gives_back_what_it_held(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     reached, go = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -185,7 +185,7 @@ async def test_a_stopped_worker_gives_back_what_it_held(world: World, delivery: 
     receiver.answers["/stuck"] = stuck
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/stuck"))
-    stopping = Delivery(world.hosts[0].store, world.hosts[0].outbound)
+    stopping = Deliverer(world.hosts[0].store, world.hosts[0].outbound)
     await stopping.deliver([task_id])
     async with asyncio.timeout(PATIENCE):
         await reached.wait()
@@ -199,7 +199,7 @@ async def test_a_stopped_worker_gives_back_what_it_held(world: World, delivery: 
 
 @pytest.mark.spec("3.1.7")
 async def test_a_config_made_later_begins_with_the_next_event(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(ask, push_notifications=True)
     task_id = (await operations.send_message(world.call(entry), request())).record.id
@@ -216,7 +216,7 @@ async def test_a_config_made_later_begins_with_the_next_event(
 
 @pytest.mark.spec("3.1.7")
 async def test_a_new_address_gets_what_the_old_one_did_not_take(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     receiver.answers["/old"] = lambda _: 503
     entry = await world.add_agent(push_notifications=True)
@@ -232,7 +232,7 @@ async def test_a_new_address_gets_what_the_old_one_did_not_take(
 
 
 async def test_the_wrong_key_is_said_aloud_and_nothing_is_sent(
-    world: World, delivery: Delivery, receiver: Receiver, caplog: pytest.LogCaptureFixture
+    world: World, delivery: Deliverer, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/sealed"), token="t")
@@ -245,7 +245,7 @@ async def test_the_wrong_key_is_said_aloud_and_nothing_is_sent(
 
 
 @pytest.mark.spec("3.1.1")
-async def test_a_message_answer_is_posted_too(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_a_message_answer_is_posted_too(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     async def reply(run: Run, updates: Updates) -> None:
         await updates.reply(say("hello"))
 
@@ -268,7 +268,7 @@ async def test_a_message_answer_is_posted_too(world: World, delivery: Delivery, 
     )
 
 
-async def test_version_0_3_is_told_with_the_whole_task(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_version_0_3_is_told_with_the_whole_task(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(steps, push_notifications=True)
     config = TaskPushNotificationConfig(url=receiver.url("/v03"))
     call = world.call(entry)
@@ -284,7 +284,7 @@ async def test_version_0_3_is_told_with_the_whole_task(world: World, delivery: D
 
 
 async def test_a_task_without_configs_rings_no_bell(
-    world: World, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    world: World, delivery: Deliverer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rung: list[str] = []
     monkeypatch.setattr(world.hosts[0].doorbell, "ring_for_push", rung.append)

@@ -17,7 +17,7 @@ from agents.outbound.resolving import Standing as NameStanding
 from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
 from protocol.ids import new_id
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tasks_app.push.places import PER_RECEIVER, Standing
 from tests.support.receiver import Receiver
 from tests.tasks_app.webhooks import steps, tell
@@ -73,7 +73,7 @@ async def add_dead(world: World, entry: AgentEntry, urls: list[str]) -> list[str
 
 @pytest.mark.parametrize("receivers", ["each its own", "all the same"])
 async def test_a_live_webhook_does_not_wait_for_the_dead(
-    world: World, delivery: Delivery, receiver: Receiver, receivers: str, monkeypatch: pytest.MonkeyPatch
+    world: World, delivery: Deliverer, receiver: Receiver, receivers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither one that the worker knows, nor one that it never heard of. Nothing has ended at the dead ones by then."""
     monkeypatch.setattr(outbound, "TOTAL_SECONDS", 100.0)  # however slow the machine, nothing at the dead ones ends
@@ -127,7 +127,7 @@ async def test_a_live_webhook_does_not_wait_for_dead_name_servers(
     names = HangingNames()
     monkeypatch.setattr(outbound, "_IDLE_SECONDS", 0.001)  # so that each request looks its host up
     rules = OutboundRules(read_list(["127.0.0.1"]), look_up=names.look_up)
-    delivery = Delivery(world.hosts[0].store, rules)
+    delivery = Deliverer(world.hosts[0].store, rules)
     world.hosts[0].outbound = rules
     entry = await world.add_agent(steps, push_notifications=True)
     url = f"http://live.test:{receiver.port}/found"
@@ -149,7 +149,7 @@ async def test_a_live_webhook_does_not_wait_for_dead_name_servers(
     await delivery.stop()
 
 
-async def test_failing_webhooks_share_a_few_places(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_failing_webhooks_share_a_few_places(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     """However many are to be tried again, and however long they hang."""
     entry = await world.add_agent(steps, push_notifications=True)
     async with Tarpit().running() as tarpit:
@@ -172,7 +172,7 @@ async def test_failing_webhooks_share_a_few_places(world: World, delivery: Deliv
 
 
 async def test_who_finds_no_place_gives_the_claim_back(
-    world: World, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    world: World, delivery: Deliverer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks_app.push.places.WAIT_SECONDS", 0.05)
     monkeypatch.setattr("tasks_app.push.delivery._LOOK_SECONDS", 0.05)

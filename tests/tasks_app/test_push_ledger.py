@@ -18,7 +18,7 @@ from tasks_app import operations
 from tasks_app.models import AuditEntry
 from tasks_app.push import acts
 from tasks_app.push.acts import Act, ActError
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tasks_app.push.retries import LAST_RETRY_SECONDS, retry_after
 from tests.support.receiver import Receiver, Reply
 from tests.tasks_app.webhooks import all_done, idle, row, steps, tell, wait_for_row
@@ -47,7 +47,7 @@ async def do(work: Callable[..., None], task_id: str, *args: int) -> None:
 
 
 @pytest.mark.spec("4.3.3")
-async def test_every_attempt_is_in_the_ledger(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_every_attempt_is_in_the_ledger(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     answers = [Reply(503, body=b"busy\r\n\x1b[31m \xff s3cr3t-of-ours t0k3n"), Reply(200, body="это\tok".encode())]
     receiver.answers["/ledger"] = lambda number: answers[min(number, 1)]
     entry = await world.add_agent(steps, push_notifications=True)
@@ -71,7 +71,7 @@ async def test_every_attempt_is_in_the_ledger(world: World, delivery: Delivery, 
     assert rows[1:] == [(1, 1, 2, 200, "", "это ok"), *((1, n, 1, 200, "", "это ok") for n in range(2, last_seq + 1))]
 
 
-async def test_a_gone_receiver_disables_at_once(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_a_gone_receiver_disables_at_once(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     receiver.answers["/gone"] = lambda _: 410
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/gone"), id="c")
@@ -101,7 +101,7 @@ async def test_a_day_of_retries(world: World, receiver: Receiver) -> None:
     clock = [start]
     rules = OutboundRules(read_list(["127.0.0.1"]))
     world.hosts[0].outbound = rules
-    delivery = Delivery(world.hosts[0].store, rules, clock=lambda: clock[0])
+    delivery = Deliverer(world.hosts[0].store, rules, clock=lambda: clock[0])
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/dead"), id="c")
     gaps: list[timedelta] = []
@@ -146,7 +146,7 @@ def test_shares_differ_and_stay_between_half_and_all() -> None:
     assert 0.95 < max(shares) <= 1.0
 
 
-async def test_one_event_is_sent_again_out_of_order(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_one_event_is_sent_again_out_of_order(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(steps, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/again"), id="c")
     await delivery.deliver([task_id])
@@ -171,7 +171,7 @@ async def test_one_event_is_sent_again_out_of_order(world: World, delivery: Deli
 
 
 async def test_a_redelivery_that_fails_is_no_failure_of_the_webhook(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/refuses"), id="c")
@@ -189,7 +189,7 @@ async def test_a_redelivery_that_fails_is_no_failure_of_the_webhook(
 
 @pytest.mark.parametrize(("by_hand", "seq"), [(acts.redeliver, 1), (acts.send_test, 0)])
 async def test_a_receiver_that_is_gone_when_a_person_has_something_sent_is_disabled_at_once(
-    world: World, delivery: Delivery, receiver: Receiver, by_hand: Callable[..., None], seq: int
+    world: World, delivery: Deliverer, receiver: Receiver, by_hand: Callable[..., None], seq: int
 ) -> None:
     path = f"/left-{seq}"
     entry = await world.add_agent(ask, push_notifications=True)
@@ -221,7 +221,7 @@ async def test_a_receiver_that_is_gone_when_a_person_has_something_sent_is_disab
 
 @pytest.mark.parametrize("work", [acts.pause, acts.send_test])
 async def test_an_act_without_its_line_in_the_audit_log_has_not_happened(
-    world: World, delivery: Delivery, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None]
+    world: World, delivery: Deliverer, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None]
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/unnoted"), id="c")
@@ -237,7 +237,7 @@ async def test_an_act_without_its_line_in_the_audit_log_has_not_happened(
 
 
 async def test_everything_from_an_event_on_is_sent_again_in_order(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(steps, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/all"), id="c")
@@ -254,7 +254,7 @@ async def test_everything_from_an_event_on_is_sent_again_in_order(
 
 
 async def test_a_paused_webhook_is_sent_nothing_but_what_is_asked_for(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(ask, push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/paused"), id="c")
@@ -284,7 +284,7 @@ async def test_a_paused_webhook_is_sent_nothing_but_what_is_asked_for(
 
 
 async def test_what_is_on_its_way_when_somebody_pauses_counts(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     reached, go = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -306,7 +306,7 @@ async def test_what_is_on_its_way_when_somebody_pauses_counts(
     assert await row(world, task_id) == (1, last_seq, False, False, 0, "")
 
 
-async def test_a_test_in_the_words_of_other_versions(world: World, delivery: Delivery, receiver: Receiver) -> None:
+async def test_a_test_in_the_words_of_other_versions(world: World, delivery: Deliverer, receiver: Receiver) -> None:
     entry = await world.add_agent(push_notifications=True)
     for version, path in (("0.3", "/test-03"), ("tasks", "/test-tasks")):
         task_id = await tell(world, entry, receiver.url(path), id="c")
@@ -321,7 +321,7 @@ async def test_a_test_in_the_words_of_other_versions(world: World, delivery: Del
 
 
 async def test_a_claim_with_nothing_to_do_leaves_nothing_due(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/nothing"), id="c")

@@ -16,7 +16,7 @@ from agents.signing_keys import generate_signing_key, rotate_signing_keys
 from agents.threads import in_thread
 from protocol.errors import InvalidParamsError
 from protocol.model import AuthenticationInfo
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tests.support.receiver import Receiver
 from tests.tasks_app.webhooks import all_done, steps, tell, wait_for_row
 from tests.tasks_app.world import World
@@ -44,7 +44,7 @@ def verify() -> Verifiers:
 @pytest.mark.spec("13.2")
 @pytest.mark.parametrize("secret", ["a shared secret", "whsec_" + b64encode(b"\x00\xffraw bytes").decode()])
 async def test_hmac_as_standard_webhooks_have_it(
-    world: World, delivery: Delivery, receiver: Receiver, verify: Verifiers, secret: str
+    world: World, delivery: Deliverer, receiver: Receiver, verify: Verifiers, secret: str
 ) -> None:
     path = f"/hmac-{len(secret)}"
     receiver.answers[path] = lambda number: 500 if number == 0 else 200
@@ -77,7 +77,7 @@ async def test_hmac_as_standard_webhooks_have_it(
 @pytest.mark.spec("13.2")
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256"])
 async def test_jwt_with_the_key_of_the_host(
-    world: World, delivery: Delivery, receiver: Receiver, verify: Verifiers, algorithm: str, settings: Any
+    world: World, delivery: Deliverer, receiver: Receiver, verify: Verifiers, algorithm: str, settings: Any
 ) -> None:
     settings.PUBLIC_URL = "https://agents.example.com"
     key = await in_thread(lambda: generate_signing_key(algorithm))
@@ -113,7 +113,7 @@ async def test_jwt_with_the_key_of_the_host(
 
 
 async def test_a_key_that_is_gone_is_an_attempt_that_failed(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     await in_thread(generate_signing_key)
     await world.hosts[0].registry.reload()
@@ -138,7 +138,7 @@ async def test_a_key_that_is_gone_is_an_attempt_that_failed(
     ],
 )
 async def test_a_signature_that_cannot_be_made_is_refused(
-    world: World, delivery: Delivery, scheme: str, credentials: str, field: str, fault: str
+    world: World, delivery: Deliverer, scheme: str, credentials: str, field: str, fault: str
 ) -> None:
     entry = await world.add_agent(push_notifications=True)
     before = await world.dump()
@@ -151,7 +151,7 @@ async def test_a_signature_that_cannot_be_made_is_refused(
 
 
 async def test_a_scheme_of_this_name_with_credentials_is_sent_as_it_is(
-    world: World, delivery: Delivery, receiver: Receiver
+    world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     """Some receivers know `Authorization: JWT <token>`."""
     entry = await world.add_agent(push_notifications=True)

@@ -10,7 +10,7 @@ from agents.runtimes.base import Run, Updates
 from protocol.model import TaskPushNotificationConfig
 from protocol.states import TaskState
 from tasks_app import operations
-from tasks_app.push.delivery import Delivery
+from tasks_app.push.delivery import Deliverer
 from tests.tasks_app.world import PATIENCE, World, chunk, request, say
 
 COLUMNS = "cursor, last_seq, due_at IS NOT NULL, lease_until IS NOT NULL, attempts, last_error"
@@ -50,7 +50,7 @@ async def all_done(world: World, task_id: str) -> tuple[Any, ...]:
     return (last_seq, last_seq, False, False, 0, "")
 
 
-async def idle(delivery: Delivery) -> None:
+async def idle(delivery: Deliverer) -> None:
     """Wait until no delivery runs."""
     async with asyncio.timeout(PATIENCE):
         while delivery._running:
