@@ -1,4 +1,5 @@
-"""The journal: the only writer of tasks. See `writer` for how it batches, `statement` for what it sends."""
+"""The journal: the only writer of what callers see of a task. See `writer` for how it batches, `statement` for what it
+sends, `leases` for what it writes of runs alone."""
 
 from __future__ import annotations
 
