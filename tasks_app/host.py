@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -44,17 +45,33 @@ _SHUTDOWN_GRACE_SECONDS = settings.SHUTDOWN_GRACE_SECONDS
 _LAST_USED_SECONDS = 60.0
 
 
-class Host:
-    """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
-
-    Made by `tasks_app.process.make_host`, which adds what is built on a host: `delegations` of the runs,
+@dataclass(slots=True)
+class Behaviours:
+    """What is built on a host and called from it and from what stands below: `delegations` of the runs,
     `on_fruitless` for tasks that ended without a result, `on_cancel` for a task of this process that somebody wants
     cancelled, `on_answer` for one that was given to this process, `take_queued` to run a queued task (id, attempt)
     here, `room` for how many more could begin, `hand_back` for runs (task id, attempt) that are left to other
     processes, `sweep`, one look for tasks that nobody runs, and `cancel_orphans`, one for children without a parent.
     """
 
-    def __init__(self, role: str) -> None:
+    delegations: Delegations
+    on_fruitless: Callable[[Sequence[str]], Coroutine[Any, Any, None]]
+    on_cancel: Callable[[str], Coroutine[Any, Any, None]]
+    on_answer: Callable[[str], Coroutine[Any, Any, None]]
+    take_queued: Callable[[str, int], None]
+    room: Callable[[], int]
+    hand_back: Callable[[Sequence[tuple[str, int]]], Coroutine[Any, Any, None]]
+    sweep: Callable[[], Coroutine[Any, Any, int]]
+    cancel_orphans: Callable[[], Coroutine[Any, Any, None]]
+
+
+class Host:
+    """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
+
+    Made by `tasks_app.process.make_host`, which knows what `behaviours` builds on it.
+    """
+
+    def __init__(self, role: str, behaviours: Callable[[Host], Behaviours]) -> None:
         dsn = database_dsn()
         self.role = role
         self.origin = f"{role}-{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -67,21 +84,13 @@ class Host:
         self.outbound = OutboundRules.from_settings()
         self.usage = Usage(self.store.pool)
         self.waits = Waits(self.store, self.origin)
-        self.delegations: Delegations
-        self.on_fruitless: Callable[[Sequence[str]], Coroutine[Any, Any, None]]
-        self.on_cancel: Callable[[str], Coroutine[Any, Any, None]]
-        self.on_answer: Callable[[str], Coroutine[Any, Any, None]]
         self.executions: dict[str, Execution] = {}
         self.draining = False  # whether the process ends and begins no more runs
         self.called = asyncio.Event()  # set when there is something to look for
-        self.take_queued: Callable[[str, int], None]
-        self.room: Callable[[], int]
-        self.hand_back: Callable[[Sequence[tuple[str, int]]], Coroutine[Any, Any, None]]
-        self.sweep: Callable[[], Coroutine[Any, Any, int]]
-        self.cancel_orphans: Callable[[], Coroutine[Any, Any, None]]
         self.heartbeat = Heartbeat(dsn, self.origin, role, lambda: list(self.executions.values()), self._heard)
         self._background: set[asyncio.Task[Any]] = set()
         self._last_used: asyncio.Task[None] | None = None
+        self.behaviours = behaviours(self)
 
     async def start(self) -> None:
         """Connect and listen; raises `psycopg.OperationalError` or `PoolTimeout` without a database."""
@@ -129,7 +138,7 @@ class Host:
         left = await asyncio.gather(*(e.leave() for e in runs))
         given_up = [(e.record.id, e.record.attempt) for e, running in zip(runs, left, strict=True) if running]
         try:
-            await self.hand_back(given_up)
+            await self.behaviours.hand_back(given_up)
         except UnavailableError:
             logger.warning("%d runs could not be handed back; they will be missed in time", len(given_up))
 
@@ -158,7 +167,7 @@ class Host:
             caller=caller,
             task=task_of(before) if len(before.history) > 1 else None,
             load_related=lambda: self._related(record, request.message.reference_task_ids),
-            delegations=self.delegations,
+            delegations=self.behaviours.delegations,
             attempt=record.attempt,
             extensions=extensions,
             answered=answered,
@@ -195,7 +204,7 @@ class Host:
             if isinstance(write, Change) and write.state in FRUITLESS:
                 fruitless.append(write.task_id)
         if fruitless:
-            self.spawn(self.on_fruitless(fruitless))
+            self.spawn(self.behaviours.on_fruitless(fruitless))
 
     async def _related(self, record: TaskRecord, ids: Sequence[str]) -> list[Task]:
         """The tasks that a message refers to, as far as its sender may see them."""
@@ -212,12 +221,12 @@ class Host:
     def _cancel_asked(self, task_id: str) -> None:
         execution = self.executions.get(task_id)
         if execution is not None and not execution.cancelling:
-            self.spawn(self.on_cancel(task_id))
+            self.spawn(self.behaviours.on_cancel(task_id))
 
     def _answer_told(self, payload: str) -> None:
         origin, _, task_id = payload.partition(" ")
         if origin == self.origin:
-            self.spawn(self.on_answer(task_id))
+            self.spawn(self.behaviours.on_answer(task_id))
 
     async def _caught_up(self) -> None:
         await self.registry.reload()

@@ -13,7 +13,7 @@ from tasks_app.execution.missed import hear_missed
 from tasks_app.execution.repeating import requeue
 from tasks_app.execution.sweeping import Sweeper, sweep
 from tasks_app.execution.upkeep import keep_up
-from tasks_app.host import Host
+from tasks_app.host import Behaviours, Host
 from tasks_app.operations.delegating import HostDelegations
 
 _current: Host | None = None
@@ -23,17 +23,22 @@ _starting: asyncio.Lock | None = None
 
 def make_host(role: str) -> Host:
     """A host that is not started yet, with what is built on it."""
-    host = Host(role)
-    host.delegations = HostDelegations(host)
-    cascade = Cascade(host)
-    host.on_fruitless, host.cancel_orphans = cascade.cancel_children, cascade.cancel_orphans
-    host.on_cancel = partial(cancel_here, host)
-    host.on_answer = partial(take_answer, host)
-    claims = Claims(host)
-    host.take_queued, host.room = claims.take, claims.room
-    host.hand_back = partial(requeue, host, given_up=True)
-    host.sweep = Sweeper(host).look
-    return host
+    return Host(role, _behaviours)
+
+
+def _behaviours(host: Host) -> Behaviours:
+    cascade, claims = Cascade(host), Claims(host)
+    return Behaviours(
+        delegations=HostDelegations(host),
+        on_fruitless=cascade.cancel_children,
+        on_cancel=partial(cancel_here, host),
+        on_answer=partial(take_answer, host),
+        take_queued=claims.take,
+        room=claims.room,
+        hand_back=partial(requeue, host, given_up=True),
+        sweep=Sweeper(host).look,
+        cancel_orphans=cascade.cancel_orphans,
+    )
 
 
 async def get_host(role: str = "web") -> Host:

@@ -64,7 +64,7 @@ class WorkerLoop:
     def _take(self, rings: Sequence[tuple[str, int]]) -> None:
         for task_id, attempt in rings:
             if self._host is not None:
-                self._host.take_queued(task_id, attempt)
+                self._host.behaviours.take_queued(task_id, attempt)
 
     def deliver_push(self, task_ids: list[str]) -> None:
         """Tell the webhooks of tasks what they have not had yet. Returns at once."""

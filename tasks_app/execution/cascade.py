@@ -66,4 +66,4 @@ class Cascade:
 
 async def cancel_orphans(host: Host) -> None:
     """One look of a process, as a job of its upkeep."""
-    await host.cancel_orphans()
+    await host.behaviours.cancel_orphans()

@@ -26,7 +26,7 @@ async def take_answer(host: Host, task_id: str) -> None:
     if record is None or record.worker != host.origin or record.state is not TaskState.WORKING:
         return
     if host.draining:
-        await host.hand_back([(task_id, record.attempt)])  # It has not begun here.
+        await host.behaviours.hand_back([(task_id, record.attempt)])  # It has not begun here.
     elif resume(host, record, Answer(message_of(record), turn_of(record).answered)) is None:
         # Nothing waits here any more. The claim makes sure that the turn is run once, whoever else has read the row.
         await claim_task(host, task_id, record.attempt, given=True)

@@ -26,7 +26,7 @@ async def hear_missed(host: Host) -> None:
         execution = runs[task_id]
         if cancel_requested and attempt == execution.record.attempt:
             if not execution.cancelling:
-                host.spawn(host.on_cancel(task_id))
+                host.spawn(host.behaviours.on_cancel(task_id))
         elif attempt != execution.record.attempt and execution.waits:
             host.spawn(_find_answer(host, execution))
 

@@ -25,7 +25,7 @@ async def requeue(host: Host, runs: Sequence[tuple[str, int]], *, given_up: bool
         if entry is None:
             continue  # It is called for until somebody knows the agent, or its time is over.
         if entry.execution == host.role and not host.draining:
-            host.take_queued(task_id, attempt)
+            host.behaviours.take_queued(task_id, attempt)
         elif entry.execution == Agent.Execution.WORKER:
             host.doorbell.ring(task_id, attempt)
         else:

@@ -75,7 +75,7 @@ class Sweeper:
 
     async def _call_queued(self, tasks: Sequence[Expired]) -> None:
         """Those of this process's role are run here, as far as there is room; for others a worker is rung for."""
-        host, room = self._host, self._host.room()
+        host, room = self._host, self._host.behaviours.room()
         roles = {task.id: self._role_of(task) for task in tasks}
         mine = [task.id for task in tasks if roles[task.id] == host.role][:room]
         # Workers look too, and go first; only a web process can ring for those that are not here to look.
@@ -84,7 +84,7 @@ class Sweeper:
             return
         for task_id, attempt in await leases.call_again(host.store, [*mine, *others]):
             if roles[task_id] == host.role:
-                host.take_queued(task_id, attempt)
+                host.behaviours.take_queued(task_id, attempt)
             elif roles[task_id] == "worker":
                 host.doorbell.ring(task_id, attempt)
 
@@ -152,7 +152,7 @@ class Sweeper:
 
 async def sweep(host: Host) -> int:
     """One look of a process, as a job of its upkeep."""
-    return await host.sweep()
+    return await host.behaviours.sweep()
 
 
 def in_words(seconds: int) -> str:

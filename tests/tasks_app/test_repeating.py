@@ -170,7 +170,7 @@ async def test_a_doorbell_takes_effect_once_whenever_it_comes(world: World) -> N
 
     def ring(attempt: int) -> None:
         for _ in range(50):
-            worker.take_queued(task_id, attempt)
+            worker.behaviours.take_queued(task_id, attempt)
 
     ring(1)
     await wait_for_state(world, task_id, TaskState.INPUT_REQUIRED)
@@ -181,8 +181,8 @@ async def test_a_doorbell_takes_effect_once_whenever_it_comes(world: World) -> N
     before = await world.dump()
     ring(1)
     ring(2)
-    worker.take_queued("absent", 1)
-    await until(lambda: worker.room() == 500, "all doorbells to be heard")
+    worker.behaviours.take_queued("absent", 1)
+    await until(lambda: worker.behaviours.room() == 500, "all doorbells to be heard")
     assert await world.dump() == before
     assert [e[0] for e in await events_of(world, task_id)] == [
         "WORKING", "INPUT_REQUIRED", "WORKING", f"{task_id}.answer", "COMPLETED",

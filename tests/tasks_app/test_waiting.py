@@ -109,7 +109,7 @@ async def test_a_lost_notification_is_made_up_for(world: World, monkeypatch: pyt
     async def deaf(task_id: str) -> None:
         """Nobody hears."""
 
-    monkeypatch.setattr(world.hosts[0], "on_answer", deaf)
+    monkeypatch.setattr(world.hosts[0].behaviours, "on_answer", deaf)
     entry, task_id = await ask(world, act)
     await soon(send_message(world.call(entry, host=other), request("x", task_id=task_id, immediately=True)))
     await asyncio.gather(*(hear_missed(world.hosts[0]) for _ in range(3)))
@@ -392,13 +392,13 @@ async def test_waiting_takes_no_place_of_a_worker(world: World, monkeypatch: pyt
     asking = await world.add_agent(executor="wait" if waits else "ask", execution="worker")
     echo = await world.add_agent(execution="worker")
     task_id = (await soon(send_message(world.call(asking), request("wait", immediately=True)))).record.id
-    worker.take_queued(task_id, 1)
+    worker.behaviours.take_queued(task_id, 1)
     async with asyncio.timeout(20):
         while (await world.load(task_id)).state is not TaskState.INPUT_REQUIRED:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    await until(lambda: worker.room() == 1, "the place")
+    await until(lambda: worker.behaviours.room() == 1, "the place")
     assert bool(worker.executions) is waits
     other = (await soon(send_message(world.call(echo), request("x", immediately=True)))).record.id
-    worker.take_queued(other, 1)
+    worker.behaviours.take_queued(other, 1)
     assert (await ended(world, other)).state is TaskState.COMPLETED
     assert (await world.load(task_id)).state is TaskState.INPUT_REQUIRED
