@@ -1,8 +1,7 @@
 """Agents and API keys in memory, once per process.
 
 Every change of a row, by any path, is announced on the PostgreSQL channel `CHANNEL` by triggers; the process's listener
-answers with `reload`. A reload reads everything again: the tables are small, and what was missed once is not missed
-for ever.
+answers with `load`. It reads everything again: the tables are small, and what was missed once is not missed for ever.
 """
 
 from __future__ import annotations
@@ -96,7 +95,8 @@ class Registry:
         return self._snapshot.key_set
 
     async def load(self) -> None:
-        """Read the tables. Reads that wait for each other become one."""
+        """Read the tables, also again after a change. Entries that did not change stay the same objects, and reads that
+        wait for each other become one."""
         self._asked += 1
         asked = self._asked
         async with self._lock:
@@ -105,10 +105,6 @@ class Registry:
             covers = self._asked
             await in_thread(self.load_sync)
             self._done = covers
-
-    async def reload(self) -> None:
-        """Read the tables again after a change. Entries that did not change stay the same objects."""
-        await self.load()
 
     def load_sync(self) -> None:
         """`load` for code without an event loop."""

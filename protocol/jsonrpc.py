@@ -20,17 +20,14 @@ _LARGE = 65536
 class Envelope(Struct, gc=False):
     """A request. `id` is the JSON of the id byte for byte, None if there is none; `params` None if there are none.
 
+    Without an id, and null is one, no reply is wanted (JSON-RPC 2.0 §4.1).
+
     The shape of `params` is left to `protocol.codec.decode`: an unknown method is told before wrong parameters.
     """
 
     id: Raw | None
     method: str
     params: Raw | None
-
-    @property
-    def notification(self) -> bool:
-        """Whether no reply is wanted (JSON-RPC 2.0 §4.1). An explicit null is an id."""
-        return self.id is None
 
 
 class _Plain(Struct, gc=False):

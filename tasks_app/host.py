@@ -99,7 +99,7 @@ class Host:
         await self.registry.load()
         await self.journal.start()
         self.listener.on(EVENTS_CHANNEL, self.hub.notified)
-        self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self._reload()))
+        self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self.registry.load()))
         self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
         self.listener.on(QUEUE_CHANNEL, lambda _: self.called.set())
         self.listener.on(ANSWER_CHANNEL, self._answer_told)
@@ -229,11 +229,8 @@ class Host:
             self.spawn(self.behaviours.on_answer(task_id))
 
     async def _caught_up(self) -> None:
-        await self.registry.reload()
+        await self.registry.load()
         await self.hub.refresh_all()
-
-    async def _reload(self) -> None:
-        await self.registry.reload()
 
     async def _flush_last_used(self) -> None:
         while True:

@@ -229,7 +229,7 @@ class TestChanges:
         await asyncio.to_thread(in_own_connection, make_agent)
         with pytest.raises(AgentNotFoundError):
             registry.get("echo")
-        await asyncio.gather(*(registry.reload() for _ in range(10)))
+        await asyncio.gather(*(registry.load() for _ in range(10)))
         assert registry.get("echo").slug == "echo"
 
     @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_reads_the_parts_of_a_request() -> None:
     assert envelope.method == "GetTask"
     assert envelope.params is not None
     assert bytes(envelope.params) == b'{"id": "t1"}'
-    assert not envelope.notification
+    assert envelope.id is not None
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,6 @@ def test_keeps_the_id_byte_for_byte(id: str) -> None:
     envelope = decode_envelope(body(id=id))
     assert envelope.id is not None
     assert bytes(envelope.id) == id.encode()
-    assert not envelope.notification
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,6 @@ def test_refuses_other_ids(id: str) -> None:
 def test_without_an_id_it_is_a_notification() -> None:
     envelope = decode_envelope(body(id=None))
     assert envelope.id is None
-    assert envelope.notification
 
 
 @pytest.mark.parametrize(

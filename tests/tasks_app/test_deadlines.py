@@ -147,7 +147,7 @@ async def test_a_queued_task_that_no_worker_ever_takes(world: World, agent: str)
     if agent != "there":
         await world.query("DELETE FROM agents_skill")
         await world.query("DELETE FROM agents_agent" if agent == "deleted" else "UPDATE agents_agent SET enabled=false")
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     await soon(sweep(world.hosts[0]))
     assert (await world.load(answer.record.id)).state is TaskState.SUBMITTED
     await world.query(PASS)

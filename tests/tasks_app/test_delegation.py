@@ -169,7 +169,7 @@ async def test_a_disabled_agent_is_not_there(world: World) -> None:
     other = await world.add_agent()
     entry = await world.add_agent(relay(other.slug))
     await in_thread(lambda: Agent.objects.filter(pk=other.id).update(enabled=False))
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     answer = await soon(send_message(world.call(entry), request()))
     assert said(answer.record.status) == (
         f"AGENT_NOT_FOUND: Nothing was delegated to '{other.slug}'. The agent does not exist."

@@ -81,7 +81,7 @@ async def test_jwt_with_the_key_of_the_host(
 ) -> None:
     settings.PUBLIC_URL = "https://agents.example.com"
     key = await in_thread(lambda: generate_signing_key(algorithm))
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     entry = await world.add_agent(steps, push_notifications=True)
     url = receiver.url(f"/jwt-{algorithm}")
     task_id = await tell(world, entry, url, authentication=AuthenticationInfo(scheme="JWT"))
@@ -104,7 +104,7 @@ async def test_jwt_with_the_key_of_the_host(
     assert len(seen) == len(receiver.deliveries(f"/jwt-{algorithm}"))
     # The next key signs as soon as it is active; what it signs, the published set verifies.
     await in_thread(rotate_signing_keys)
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     task_id = await tell(world, entry, url, authentication=AuthenticationInfo(scheme="JWT"))
     await delivery.deliver([task_id])
     await wait_for_row(world, task_id, *(await all_done(world, task_id)))
@@ -116,11 +116,11 @@ async def test_a_key_that_is_gone_is_an_attempt_that_failed(
     world: World, delivery: Deliverer, receiver: Receiver
 ) -> None:
     await in_thread(generate_signing_key)
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     entry = await world.add_agent(push_notifications=True)
     task_id = await tell(world, entry, receiver.url("/keyless"), authentication=AuthenticationInfo(scheme="JWT"))
     await world.query("DELETE FROM agents_signingkey")
-    await world.hosts[0].registry.reload()
+    await world.hosts[0].registry.load()
     await delivery.deliver([task_id])
     last_seq = (await all_done(world, task_id))[0]
     await wait_for_row(world, task_id, 0, last_seq, True, False, 1, "the host has no signing key")

@@ -213,7 +213,7 @@ async def test_a_task_of_an_agent_that_is_gone_from_the_registry_is_not_claimed(
     entry = await world.add_agent(executor="echo", execution="worker")
     answer = await soon(send_message(world.call(entry), request(immediately=True)))
     await world.query("UPDATE agents_agent SET enabled = false")
-    await worker.registry.reload()
+    await worker.registry.load()
     assert await soon(claim_task(worker, answer.record.id, 1)) is not None, "what was accepted is finished"
     await wait_for_state(world, answer.record.id, TaskState.COMPLETED)
     assert await soon(claim_task(worker, answer.record.id, 1)) is None

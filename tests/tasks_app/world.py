@@ -96,7 +96,7 @@ class World:
         values = {"kind": "simulator", "executor": "echo"} | fields
         agent, _ = await in_thread(lambda: register_agent(slug, values))
         for host in self.hosts:
-            await host.registry.reload()
+            await host.registry.load()
         entry = self.hosts[0].registry.by_id(agent.pk)
         assert entry is not None
         return entry if execute is None else replace(entry, slot=ScriptSlot(Script(execute, cancel)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from django.http import HttpRequest, HttpResponse
@@ -102,8 +102,7 @@ class CallAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[str, Call]:
         """(owner, call). Raises UnauthenticatedError."""
-        django_request: Any = request._request
-        call: Call | UnauthenticatedError = django_request.call
+        call = cast(A2AHttpRequest, request._request).call
         if isinstance(call, UnauthenticatedError):
             raise call
         return call.caller.owner, call
@@ -139,9 +138,7 @@ class AsyncAPIView(APIView):
     @property
     def parameters(self) -> ServiceParameters:
         """The service parameters of the call."""
-        django_request: Any = self.request._request
-        parameters: ServiceParameters = django_request.parameters
-        return parameters
+        return cast(A2AHttpRequest, self.request._request).parameters
 
     @property
     def call(self) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from django.http.response import HttpResponseBase
@@ -25,7 +25,7 @@ from a2a_host.bindings.methods import (
     Operation,
 )
 from a2a_host.bindings.performing import Read, perform_operation
-from a2a_host.bindings.rest.framework import AsyncAPIView, EventStreamResponse
+from a2a_host.bindings.rest.framework import A2AHttpRequest, AsyncAPIView, EventStreamResponse
 from a2a_host.bindings.service_parameters import activated
 from a2a_host.bindings.uploads import read_request
 from protocol.dialects import Dialect
@@ -59,8 +59,7 @@ class OperationView(AsyncAPIView):
 
     def settled(self, request: Any) -> Wire:
         """The request; a tenant in the path was checked already and wins over its own."""
-        django_request: Any = self.request._request
-        if django_request.tenant:
+        if cast(A2AHttpRequest, self.request._request).tenant:
             request.tenant = ""
         settled: Wire = request
         return settled

@@ -32,11 +32,6 @@ _FLOWS = {
 }
 
 
-def card_v03(card: AgentCard) -> bytes:
-    """The JSON of `print_v03`."""
-    return msgspec.json.encode(print_v03(card))
-
-
 def print_v03(card: AgentCard) -> Json:
     """The 0.3 card, of the interfaces whose protocol version is 0.3; the first one is the preferred one.
 

@@ -16,7 +16,7 @@ from msgspec import json
 from protocol.card import AgentCard
 from protocol.codec import decode
 from protocol.dialects.v03 import V0_3
-from protocol.dialects.v03.card import card_v03, print_both, print_v03
+from protocol.dialects.v03.card import print_both, print_v03
 from tests.protocol.strategies import messages
 
 CARD: dict[str, Any] = {
@@ -112,7 +112,7 @@ def test_the_card_of_0_3() -> None:
         ],
     }
     types.AgentCard.model_validate(printed)
-    assert json.decode(card_v03(card())) == printed
+    assert json.decode(json.encode(print_v03(card()))) == printed
     assert json.decode(V0_3.write(AgentCard, json.encode(CARD))) == printed
 
 
@@ -148,7 +148,9 @@ def test_our_card_is_that_of_the_sdk(message: Any, version: str) -> None:
         if scheme.HasField("api_key_security_scheme"):
             scheme.api_key_security_scheme.location = "cookie"
     expected = conversions.to_compat_agent_card(message)
-    ours = types.AgentCard.model_validate_json(card_v03(decode(AgentCard, MessageToJson(message).encode())))
+    ours = types.AgentCard.model_validate_json(
+        json.encode(print_v03(decode(AgentCard, MessageToJson(message).encode())))
+    )
     # The SDK leaves the preferred interface out of the list, which 0.3 §5.6.2 wants complete.
     assert ours.additional_interfaces is not None
     assert (ours.additional_interfaces[0].url, ours.additional_interfaces[0].transport) == (
