@@ -76,12 +76,12 @@ async def _refuse_stranger(error: UnauthenticatedError, parameters: ServiceParam
     await respond_error(send, error, request_id)
 
 
-async def answer(call: Call, parameters: ServiceParameters, body: bytes, send: Any) -> EventStream | None:
-    """Answer a request that was read. A stream is returned."""
+async def answer(call: Call, parameters: ServiceParameters, request: bytes | Envelope, send: Any) -> EventStream | None:
+    """Answer a request that was read, as its bytes or already as the envelope in them. A stream is returned."""
     try:
         check_json_type(parameters.content_type)
-        envelope = jsonrpc.decode_envelope(body)
-        del body
+        envelope = request if isinstance(request, Envelope) else jsonrpc.decode_envelope(request)
+        del request
     except EnvelopeError as error:
         await respond_error(send, error, error.id)
     except A2AError as error:

@@ -79,7 +79,7 @@ async def _serve_jsonrpc(scope: Any, receive: Any, send: Any) -> EventStream | N
     except A2AError as error:
         await jsonrpc.respond_error(send, error, envelope.id or jsonrpc.NO_ID)
         return None
-    answering = jsonrpc.answer(call, parameters, body, send)
+    answering = jsonrpc.answer(call, parameters, envelope, send)
     del body, envelope  # a big body is not kept while the agent works
     return await answering
 
