@@ -6,10 +6,15 @@ the task's version, as leases are not.
 
 from __future__ import annotations
 
+import logging
+
+from protocol.errors import UnavailableError
 from protocol.states import INTERRUPTED
 from tasks_app.journal.leases import LEASE
 from tasks_app.record import TaskRecord
 from tasks_app.store import Store
+
+logger = logging.getLogger(__name__)
 
 ANSWER_CHANNEL = "a2a_answer"
 """PostgreSQL's channel on which a process hears that a task was given to it: `<origin> <task id>`."""
@@ -36,8 +41,11 @@ class Waits:
         await self._store.query(_END, [record.id, record.attempt])
 
     async def tell(self, origin: str, task_id: str) -> None:
-        """Tell a process that a task was given to it."""
-        await self._store.query("SELECT pg_notify(%s, %s)", [ANSWER_CHANNEL, f"{origin} {task_id}"])
+        """Tell a process that a task was given to it. If the database is away now, that process finds it by itself."""
+        try:
+            await self._store.query("SELECT pg_notify(%s, %s)", [ANSWER_CHANNEL, f"{origin} {task_id}"])
+        except UnavailableError:
+            logger.warning("Process %s could not be told of the answer for task %s", origin, task_id)
 
 
 def waits_in_process(record: TaskRecord) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec import UNSET
 
+from protocol.errors import UnavailableError
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.execution.execution import Execution
@@ -66,8 +68,9 @@ async def _early_record(call: Call, accepted: Accepted) -> TaskRecord:
         return accepted.record
     if await answers_with_message(execution):
         await execution.settled()
-    if execution.fenced:  # What this process knows of the task is old.
-        return await call.load_accepted(execution.record.id)
+    if execution.fenced:  # What this process knows of the task is old. It is an answer if nothing better can be read.
+        with suppress(UnavailableError):
+            return await call.load_accepted(execution.record.id)
     return execution.snapshot()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from msgspec import UNSET
 
-from protocol.errors import UnsupportedOperationError
+from protocol.errors import UnavailableError, UnsupportedOperationError
 from protocol.model import StreamResponse
 from protocol.requests import SendMessageRequest, SubscribeToTaskRequest
 from protocol.states import TERMINAL, TaskState
@@ -166,13 +166,24 @@ async def stream_message(call: Call, request: SendMessageRequest) -> TaskStream:
 async def _beginning(call: Call, accepted: Accepted, record: TaskRecord) -> tuple[TaskRecord, int]:
     """(the task to begin with, how far its log goes now)."""
     execution = accepted.execution
-    if execution is None or accepted.repeated:
+    if accepted.repeated:
         stored = await call.load_accepted(record.id)
-        return (await _resumed(call, stored) if accepted.repeated else record), stored.last_seq
+        return await _resumed(call, stored), stored.last_seq
+    if execution is None:
+        return record, await _log_end(call, record)
     if await answers_with_message(execution):
         await execution.settled()
         record = execution.snapshot()
     return record, execution.record.last_seq
+
+
+async def _log_end(call: Call, record: TaskRecord) -> int:
+    """How far the log of a task goes now. A database that is away is no reason to refuse what is stored: the hub looks
+    for what was missed."""
+    try:
+        return (await call.load_accepted(record.id)).last_seq
+    except UnavailableError:
+        return record.last_seq
 
 
 async def subscribe_to_task(call: Call, request: SubscribeToTaskRequest) -> TaskStream:

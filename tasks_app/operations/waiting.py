@@ -13,7 +13,11 @@ STOPPING = "The host stops while the task goes on: send the same message again, 
 
 
 async def settled_record(host: Host, accepted: Accepted) -> TaskRecord:
-    """The task once it is terminal or interrupted, or the exchange once it was answered with a Message."""
+    """The task once it is terminal or interrupted, or the exchange once it was answered with a Message.
+
+    The message is stored, so nobody hears of a database that is away meanwhile. Raises UnavailableError when the host
+    stops.
+    """
     execution = accepted.execution
     if execution is not None:
         await execution.settled()
@@ -26,13 +30,17 @@ async def _settled_elsewhere(host: Host, task_id: str) -> TaskRecord:
     with host.hub.waiting():
         async with host.hub.follow(task_id) as follower:
             while True:
-                record = await host.store.load(task_id)
-                if record is None:
-                    raise TaskNotFoundError(task_id)
-                if is_settled(record):
-                    return record
-                follower.begin(record.last_seq)
-                await _next_settling(follower)
+                try:
+                    record = await host.store.load(task_id)
+                    if record is None:
+                        raise TaskNotFoundError(task_id)
+                    if is_settled(record):
+                        return record
+                    follower.begin(record.last_seq)
+                    await _next_settling(follower)
+                except UnavailableError:  # A read that has waited for the database does so again.
+                    if follower.stopping:
+                        raise UnavailableError(retry_after=1, message=STOPPING) from None
 
 
 async def _next_settling(follower: Follower) -> None:
@@ -41,7 +49,7 @@ async def _next_settling(follower: Follower) -> None:
         if any(e.kind is EventKind.MESSAGE or (e.state is not None and e.state.settled) for e in events):
             return
     if follower.stopping:
-        raise UnavailableError(retry_after=1, message=STOPPING)
+        raise UnavailableError(retry_after=1)
 
 
 def is_settled(record: TaskRecord) -> bool:
