@@ -9,13 +9,13 @@ import ipaddress
 import secrets
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from a2a_host.content_storage import content_storage
+from a2a_host.database_url import database_settings
 from a2a_host.openapi.settings import REST_FRAMEWORK as REST_FRAMEWORK
 from a2a_host.openapi.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from a2a_host.services.layout import Layout
@@ -190,21 +190,9 @@ AUTH_PASSWORD_VALIDATORS = [
 
 
 # --- database ------------------------------------------------------------------------------
-def _database(url: str) -> dict[str, Any]:
-    """Django's settings of a PostgreSQL URL; the host of a socket may be in its query, as libpq writes it."""
-    database: dict[str, Any] = environ.Env.db_url_config(url)
-    if database.get("ENGINE") != "django.db.backends.postgresql":
-        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
-    options = database.setdefault("OPTIONS", {})
-    database["HOST"] = options.pop("host", database["HOST"])
-    database["PORT"] = options.pop("port", database["PORT"])
-    options.setdefault("connect_timeout", 10)
-    return database
-
-
 EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
 DATABASE_URL = env.str("DATABASE_URL", default="") or LAYOUT.database_url
-DATABASES = {"default": _database(DATABASE_URL)}
+DATABASES = {"default": database_settings(DATABASE_URL)}
 PG_BIN = env.str("PG_BIN", default="")  # A folder with pg_dump, pg_restore and psql, instead of the embedded ones.
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-us"

@@ -66,6 +66,11 @@ def test_an_unreachable_broker_is_one_line(start: Callable[..., Copy]) -> None:
         ("PORT", "eighty", "a2a-host: PORT must be a number from 1 to 65535, got eighty"),
         ("GRPC_PORT", "x", "a2a-host: GRPC_PORT must be a number from 0 to 65535, got x"),
         ("DATABASE_URL", "mysql://x/y", "a2a-host: DATABASE_URL must start with postgresql://"),
+        (
+            "DATABASE_URL",
+            "postgresql://u:secret@h/d?conn_max_age=3&sslmode=require",
+            "a2a-host: DATABASE_URL has parameters that libpq does not know: conn_max_age",
+        ),
         ("AGENTS_DIR", "/nowhere", "a2a-host: AGENTS_DIR is not a folder: /nowhere"),
         ("PUBLIC_URL", "example.org", "a2a-host: PUBLIC_URL must start with http:// or https://, got example.org"),
         ("GRPC_PUBLIC_URL", "x", "a2a-host: GRPC_PUBLIC_URL must be host:port, such as example.com:443, got x"),
