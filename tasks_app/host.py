@@ -34,6 +34,7 @@ from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL
 from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
+from tasks_app.lasting import Lasting
 from tasks_app.listener import Listener
 from tasks_app.record import TaskRecord
 from tasks_app.store import Store
@@ -75,6 +76,7 @@ class Host:
         dsn = database_dsn()
         self.role = role
         self.origin = f"{role}-{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.lasting = Lasting()
         self.registry = Registry(runs=role)
         self.store = Store(dsn)
         self.hub = Hub(self.store, self.origin)
@@ -97,20 +99,20 @@ class Host:
         self._loop = asyncio.get_running_loop()
         await self.store.start()
         await self.registry.load()
-        await self.journal.start()
+        self.lasting.keep(*await self.journal.start())
         self.listener.on(EVENTS_CHANNEL, self.hub.notified)
         self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self.registry.load()))
         self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
         self.listener.on(QUEUE_CHANNEL, lambda _: self.called.set())
         self.listener.on(ANSWER_CHANNEL, self._answer_told)
-        await self.listener.start()
-        await self.hub.start()
+        self.lasting.keep(await self.listener.start(), self.hub.start())
         self.doorbell.start()
-        self.usage.start()
         self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
+        self.lasting.keep(self.usage.start(), self._last_used)
 
     async def stop(self) -> None:
         """End runs and streams, write everything, close."""
+        self.lasting.over = True
         await self.end_runs()
         self.heartbeat.stop()
         for task in [*self._background, *([self._last_used] if self._last_used else [])]:

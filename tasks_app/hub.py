@@ -126,9 +126,10 @@ class Hub:
         self._nobody_waits.set()
         self._interest = Interest(store, origin, self._look)
 
-    async def start(self) -> None:
-        """Begin to look for notifications that were lost."""
-        self._safety_net = asyncio.create_task(self._look_now_and_then(), name="hub safety net")
+    def start(self) -> asyncio.Task[None]:
+        """Begin to look for notifications that were lost; gives the task that does."""
+        self._safety_net = asyncio.create_task(self._look_now_and_then(), name="hub's safety net")
+        return self._safety_net
 
     def end(self) -> None:
         """Let every reader go: the host stops."""
@@ -255,11 +256,13 @@ class Hub:
     async def _look_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(_SAFETY_NET_SECONDS)
-            self._look()
             try:
+                self._look()
                 await self._end_deleted()
             except UnavailableError as error:
                 logger.warning("Deleted tasks could not be looked for: %s", type(error).__name__)
+            except Exception:
+                logger.exception("The hub could not look for what it has missed; that is tried again")
 
     async def _end_deleted(self) -> None:
         """Let the readers of tasks go that are not there any more."""

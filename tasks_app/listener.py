@@ -32,10 +32,11 @@ class Listener:
         """Register the handler of a channel, before `start`."""
         self._handlers[channel] = handler
 
-    async def start(self) -> None:
-        """Return when notifications are being received."""
+    async def start(self) -> asyncio.Task[None]:
+        """Return when notifications are being received; gives the task that does."""
         self._task = asyncio.create_task(self._listen_forever(), name="listener")
         await self._listening.wait()
+        return self._task
 
     async def stop(self) -> None:
         """Close the connection."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from functools import partial
 
 from tasks_app.execution.cancelling import cancel_here
@@ -49,11 +51,20 @@ async def get_host(role: str = "web") -> Host:
         async with _starting:
             if _current is None:
                 host = make_host(role)
+                host.lasting.on_broken = _end_process
                 await host.start()
                 host.heartbeat.start()
                 _upkeep = asyncio.create_task(keep_up(host, hear_missed, sweep, cancel_orphans), name="upkeep")
+                host.lasting.keep(_upkeep)
                 _current = host
     return _current
+
+
+def _end_process() -> None:
+    """At once, since an orderly end would wait for what has ended. What was acknowledged is stored, others find the
+    runs that were here, and whoever keeps this process up starts it again."""
+    logging.shutdown()
+    os._exit(os.EX_SOFTWARE)
 
 
 async def end_runs() -> None:

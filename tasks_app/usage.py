@@ -87,9 +87,10 @@ class Usage:
         self._writing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin to write every `FLUSH_SECONDS`."""
-        self._task = asyncio.create_task(self._flush_now_and_then(), name="usage")
+    def start(self) -> asyncio.Task[None]:
+        """Begin to write every `FLUSH_SECONDS`; gives the task that does."""
+        self._task = asyncio.create_task(self._flush_now_and_then(), name="writer of usage counters")
+        return self._task
 
     async def stop(self) -> None:
         """Write what is left."""

@@ -40,7 +40,7 @@ class WorkerLoop:
     async def _start(self) -> None:
         self._host = host = await get_host("worker")
         self._deliverer = Deliverer(host.store, host.outbound, lambda: host.registry.signer)
-        self._deliverer.start()
+        host.lasting.keep(self._deliverer.start())
 
     def stop(self) -> None:
         """Stop deliveries and the host, then the loop."""

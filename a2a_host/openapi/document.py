@@ -114,7 +114,7 @@ _PLAIN_PATHS: dict[str, Schema] = {
             "summary": "Whether this process serves",
             "tags": ["Host"],
             "security": [],
-            "responses": {"200": _json(_HEALTH, "It serves."), "503": _json(_HEALTH, "It has no database.")},
+            "responses": {"200": _json(_HEALTH, "It serves."), "503": _json(_HEALTH, "It has no database, or ends.")},
         }
     },
 }

@@ -56,11 +56,11 @@ class Journal:
         self._closing = False
 
     async def start(self) -> Sequence[asyncio.Task[None]]:
-        """Connect and begin to write; returns the tasks that do."""
+        """Connect and begin to write; gives the tasks that do."""
         self._link = await self._connect()
         self._writer = asyncio.create_task(self._write_forever(), name="journal")
         self._writer.add_done_callback(self._close)
-        self._clock = asyncio.create_task(self._refuse_in_time(), name="the journal's clock")
+        self._clock = asyncio.create_task(self._refuse_in_time(), name="journal's clock")
         return self._writer, self._clock
 
     async def stop(self) -> None:

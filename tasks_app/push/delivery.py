@@ -65,9 +65,10 @@ class Deliverer:
         self._taking: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Look from now on for what nobody rings for."""
+    def start(self) -> asyncio.Task[None]:
+        """Look from now on for what nobody rings for; gives the task that does."""
         self._looking = asyncio.create_task(self._look(), name="look for webhooks")
+        return self._looking
 
     async def deliver(self, task_ids: Sequence[str]) -> None:
         """Begin to deliver what waits for the configs of some tasks, unless somebody does already. What is asked for

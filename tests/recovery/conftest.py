@@ -28,6 +28,8 @@ AGENTS = [
     ("hold-again", "--simulator", "hold", "--max-retries", "3"),
     ("worker-again", "--simulator", "hold", "--max-retries", "3", "--execution", "worker"),
     ("blocking", "--executor", "tests.recovery.executors.Blocking", "--execution", "worker"),
+    ("saboteur", "--executor", "tests.recovery.executors.Saboteur"),
+    ("worker-saboteur", "--executor", "tests.recovery.executors.Saboteur", "--execution", "worker"),
 ]
 
 
@@ -46,12 +48,16 @@ class Site:
         }
         with ThreadPoolExecutor(1) as pool:  # A process dies with the thread that started it.
             registered = pool.submit(deployment.run, *(("agent", "register", *agent, "--open") for agent in AGENTS))
-            self.first, self.second = (deployment.start_web(**self._environment) for _ in range(2))
+            self.first, self.second = self.start_web(), self.start_web()
             self.worker = self.start_worker()
             registered.result()
         for web in (self.first, self.second):
             card = f"{web.agent_url(AGENTS[-1][0])}/.well-known/agent-card.json"
             wait_until(lambda card=card: client.get(card).status_code == 200, "the agents")
+
+    def start_web(self) -> Web:
+        """One more web process."""
+        return self.deployment.start_web(**self._environment)
 
     def start_worker(self) -> Process:
         """A worker, ready when this returns."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
+import httpx
 import pytest
 
 from tasks_app.execution.execution import STOPPED_TEXT
@@ -122,6 +125,30 @@ def test_a_web_process_that_is_told_to_end(site: Site) -> None:
     assert assemble(seen) == CHUNKS[: len(assemble(seen))]
     site.agent("hold-again", site.second).cancel(again)
     here.restart()
+
+
+def test_a_web_process_whose_journal_ends(site: Site) -> None:
+    """It ends too, so that it is started again, and callers do not wait for ever."""
+    web = site.start_web()
+    with suppress(httpx.NetworkError, httpx.RemoteProtocolError):  # The reply may have been on its way already.
+        site.agent("saboteur", web).say()
+    assert web.process.wait(10)
+    assert web.process.exit_code == os.EX_SOFTWARE
+    assert "The journal ended, and the host cannot do without it" in web.process.service.log.read_text()
+    web.restart()
+    assert state(site.agent("echo", web).say()) == "COMPLETED"
+    web.close()
+
+
+def test_a_worker_whose_journal_ends(site: Site) -> None:
+    """What it had stored is stored: the result of the run that was last."""
+    task_id = site.agent("worker-saboteur", site.second).start()["id"]
+    assert site.worker.wait(10)
+    assert site.worker.exit_code == os.EX_SOFTWARE
+    assert "The journal ended, and the host cannot do without it" in site.worker.service.log.read_text()
+    site.worker = site.start_worker()
+    assert state(site.agent("worker-saboteur", site.second).get(task_id)) == "COMPLETED"
+    assert state(site.agent("steps-worker", site.second).say("steps 1 1")) == "COMPLETED"
 
 
 def test_a_worker_that_is_told_to_end(site: Site) -> None:

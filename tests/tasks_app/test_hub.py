@@ -265,7 +265,7 @@ async def test_all_topics_together_remember_a_bounded_size(log: Log, monkeypatch
 
 async def test_readers_of_a_deleted_task_are_let_go(log: Log, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     monkeypatch.setattr(hub_module, "_SAFETY_NET_SECONDS", 0.05)
-    await log.hub.start()
+    log.hub.start()
     async with log.hub.follow(log.task_id) as idle, log.hub.follow(log.task_id) as behind:
         await log.begin(idle)
         await log.begin(behind)
@@ -313,7 +313,7 @@ async def test_callers_who_wait_are_waited_for(log: Log) -> None:
 
 async def test_a_lost_notification_is_made_up_for(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub_module, "_SAFETY_NET_SECONDS", 0.05)
-    await log.hub.start()
+    log.hub.start()
     async with log.hub.follow(log.task_id) as follower:
         await log.begin(follower)
         await log.write(2)

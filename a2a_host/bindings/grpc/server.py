@@ -14,6 +14,7 @@ from grpc_reflection.v1alpha import reflection
 
 from a2a_host.bindings.grpc import service_v03, service_v1
 from a2a_host.bindings.grpc.service import Service
+from a2a_host.bindings.health import is_healthy
 from tasks_app.host import Host
 
 _HealthContext = grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]
@@ -39,8 +40,10 @@ class Health(aio.HealthServicer):
     async def Check(self, request: HealthCheckRequest, context: _HealthContext) -> HealthCheckResponse:
         """grpc.health.v1 Health.Check."""
         try:
-            await self._host.store.query("SELECT 1", [])
+            serves = await is_healthy(self._host)
         except Exception:
+            serves = False
+        if not serves:
             return HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
         answer: HealthCheckResponse = await super().Check(request, context)
         return answer

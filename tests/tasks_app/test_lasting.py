@@ -1,0 +1,108 @@
+"""What a host cannot do without, when it ends: the host says so, and takes nothing more that it could not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from a2a_host.bindings.grpc.server import make_server
+from a2a_host.bindings.health import is_healthy, serve_health
+from protocol.errors import UnavailableError
+from tasks_app import hub as hub_module
+from tasks_app import process
+from tasks_app.lasting import Lasting
+from tests.tasks_app.world import World, soon, until
+from tests.tasks_app.writes import creation
+
+
+async def ask_health() -> tuple[int, dict[str, Any]]:
+    """Status and body of GET /healthz."""
+    said: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message)
+
+    await serve_health({"type": "http", "method": "GET", "headers": []}, None, send)
+    return said[0]["status"], json.loads(said[1]["body"])
+
+
+async def test_a_journal_that_ends_breaks_the_host(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its task fails where no error was expected: whoever keeps the process up is told, and so is who asks."""
+    host = world.hosts[0]
+    monkeypatch.setattr(process, "_current", host)
+    _, health = await make_server(host)
+    broken = asyncio.Event()
+    host.lasting.on_broken = broken.set
+    agent = await world.add_agent()
+    assert await ask_health() == (200, {"status": "ok"})
+
+    def stumble(*_: object) -> None:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr(host.hub, "publish", stumble)
+    host.journal.submit(creation(agent.id))
+    await soon(broken.wait())
+    assert "The journal ended, and the host cannot do without it" in caplog.text
+    assert "a mistake" in caplog.text
+    assert await ask_health() == (503, {"status": "unavailable"})
+    assert (await health.Check(HealthCheckRequest(), None)).status == HealthCheckResponse.NOT_SERVING
+    with pytest.raises(UnavailableError):
+        await soon(host.journal.submit(creation(agent.id)))
+    assert await world.query("SELECT count(*) FROM tasks_app_task") == [(1,)]
+
+
+async def test_an_end_that_nobody_asked_for_counts_however_it_comes() -> None:
+    async def fail() -> None:
+        raise KeyError
+
+    async def leak() -> None:
+        """Awaits what somebody else has cancelled."""
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    async def leave() -> None:
+        return
+
+    for end in (fail, leak, leave):
+        lasting, broken = Lasting(), asyncio.Event()
+        lasting.on_broken = broken.set
+        lasting.keep(asyncio.create_task(end()))
+        await soon(broken.wait())
+        assert lasting.broken
+
+
+async def test_an_end_that_was_asked_for_is_none(world: World) -> None:
+    host = await world.start_host()
+    world.hosts.remove(host)
+    waiting = asyncio.create_task(asyncio.Event().wait())
+    host.lasting.keep(waiting)  # type: ignore[arg-type]
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert not host.lasting.broken
+    assert await is_healthy(host)
+    await soon(host.stop())
+    assert not host.lasting.broken
+
+
+async def test_the_safety_net_of_streams_outlives_a_bad_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_module, "_SAFETY_NET_SECONDS", 0.01)
+    host = await world.start_host()
+    errors: list[Exception] = [KeyError(), UnavailableError(1)]
+    turns = 0
+
+    async def end_deleted() -> None:
+        nonlocal turns
+        turns += 1
+        if errors:
+            raise errors.pop(0)
+
+    monkeypatch.setattr(host.hub, "_end_deleted", end_deleted)
+    await until(lambda: turns >= 4 or host.lasting.broken, "more turns")
+    assert not host.lasting.broken
