@@ -321,22 +321,56 @@ def test_a_message_is_the_same_in_every_binding(alice: Caller) -> None:
         alice.grpc("echo").send({"message": given["message"] | {"parts": [{"text": "twice"}]}})
 
 
+def nested(levels: int) -> Any:
+    """JSON of so many levels."""
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"v": value}
+    return value
+
+
 @pytest.mark.spec("5.7")
-def test_deep_json_that_protobuf_cannot_carry_is_read_over_http(alice: Caller) -> None:
-    """protobuf nests at most 100 messages, and an object in an object is three of them."""
-    for levels, fits in ((20, True), (60, False)):
-        value: Any = "x"
-        for _ in range(levels):
-            value = {"v": value}
-        task = alice.jsonrpc("data").say([{"data": value}])
-        peer = alice.grpc("data")
-        if fits:
-            assert peer.get(task["id"]) == task
-        else:
-            with pytest.raises(grpc.RpcError) as raised:
-                peer.stub("GetTask")(pb.GetTaskRequest(tenant="data", id=task["id"]), metadata=peer.metadata)
-            assert raised.value.code() == grpc.StatusCode.INTERNAL
-        assert alice.rest("data").get(task["id"]) == task
+@pytest.mark.parametrize("levels", [20, 30, 31, 34, 60, 90])
+def test_deep_json_comes_whole(alice: Caller, levels: int) -> None:
+    """protobuf nests at most 100 messages, and an object in an object is three of them: deeper data comes as bytes, and
+    the page of ListTasks with all else that is on it."""
+    deep, metadata = nested(levels), {"deep": nested(levels - 1), "flat": [1]}
+    shallow = alice.grpc("data").say("flat")
+    task = alice.jsonrpc("data").say([{"data": deep, "metadata": metadata}], metadata=metadata)
+    peer = alice.grpc("data")
+    got = peer.get(task["id"])
+    (part,), (made,) = got["history"][0]["parts"], got["artifacts"][0]["parts"]
+    if levels <= 31:
+        assert got == task
+    else:
+        written = base64.b64encode(json.dumps(deep).encode()).decode()
+        assert part["raw"] == made["raw"] == written
+        assert part["mediaType"] == made["mediaType"] == "application/json"
+        assert "data" not in part
+        texts_of = {"urn:a2a-host:json": {"deep": json.dumps(metadata["deep"])}}
+        assert part["metadata"] == got["history"][0]["metadata"] == {"flat": [1]} | texts_of
+    page = peer.list(includeArtifacts=True, historyLength=5)
+    assert [one["id"] for one in page["tasks"]] == [task["id"], shallow["id"]]
+    assert page["tasks"][1]["artifacts"] == shallow["artifacts"]
+    assert page["tasks"][0]["artifacts"][0]["parts"][0].keys() & {"raw", "data"}
+    assert alice.rest("data").get(task["id"]) == task
+
+
+@pytest.mark.spec("5.7")
+def test_a_stream_with_deep_json(alice: Caller) -> None:
+    """What the caller sent is in the first event, what the agent makes of it in the artifact that follows an answer."""
+    asked = alice.jsonrpc("wait").say([{"data": nested(60), "mediaType": "application/vnd.deep+json"}])
+    with alice.grpc("wait").subscribe(asked["id"]) as follower:
+        (part,) = follower.next().response["task"]["history"][0]["parts"]
+        done = alice.jsonrpc("wait").say([{"data": nested(40)}], taskId=asked["id"])
+        events = follower.rest()
+    assert part["mediaType"] == "application/vnd.deep+json"
+    assert json.loads(base64.b64decode(part["raw"])) == nested(60)
+    assert states(events)[-1] == "COMPLETED"
+    ((made,),) = [e.response["artifactUpdate"]["artifact"]["parts"] for e in events if e.kind == "artifactUpdate"]
+    assert (made.keys(), made["mediaType"]) == ({"raw", "mediaType"}, "application/json")
+    assert json.loads(base64.b64decode(made["raw"])) == nested(40)
+    assert alice.rest("wait").get(asked["id"]) == done
 
 
 @pytest.mark.spec("10.7")

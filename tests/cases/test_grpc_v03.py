@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -239,3 +240,18 @@ def test_what_is_wrong_with_a_config_has_the_names_of_0_3(alice: Caller) -> None
         peer.call("CreateTaskPushNotificationConfig", request)
     with alice.refused("INVALID_PARAMS", "configuration.pushNotification.url"):
         peer.call("SendMessage", said(push_notification=config))
+
+
+def test_deep_json_comes_whole_as_a_file(alice: Caller) -> None:
+    """Data that is nested deeper than protobuf can carry (docs/grpc.md, "What differs from JSON")."""
+    deep: Any = "x"
+    for _ in range(60):
+        deep = {"v": deep}
+    task = alice.jsonrpc("data").say([{"data": deep}, {"data": {"v": 1}}])
+    got = PeerV03(alice, "data").call("GetTask", pb.GetTaskRequest(name=f"tasks/{task['id']}"))
+    for parts in (got.history[0].content, got.artifacts[0].parts):
+        as_file, as_data = parts
+        assert as_file.file.mime_type == "application/json"
+        # Base64 in bytes, as the SDKs have it.
+        assert json.loads(base64.b64decode(as_file.file.file_with_bytes)) == deep
+        assert MessageToDict(as_data.data.data) == {"v": 1}

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 
 from a2a_host.bindings.grpc.convert_in import json_bytes
 from a2a_host.bindings.grpc.convert_out import message_of
+from a2a_host.bindings.grpc.deep import flattened
 from a2a_host.bindings.grpc.errors import refuse
 from a2a_host.bindings.grpc.metadata import FIRST_EVENT_ID, check_version, choose_agent, read_metadata
 from a2a_host.bindings.grpc.uploads import read_held
@@ -44,6 +45,8 @@ T = TypeVar("T")
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 _decode = msgspec.json.decode
+_TOO_DEEP = (EncodeError, DecodeError)
+"""What protobuf raises for what is nested too deeply: when all is written, or before for what is so by itself."""
 
 
 def _as_it_is(members: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +87,18 @@ class _MessageDialect:
         """The message that answers, as bytes, from the 1.0 JSON of a `kind`. Raises InternalError."""
         if self._rpc.response is Empty:
             return b""
-        members = self._rpc.shape(_decode(self._dialect.write(kind, body)))
         try:
-            return message_of(self._rpc.response, members).SerializeToString()
-        except EncodeError:
+            return self._message(kind, body)
+        except _TOO_DEEP:
+            pass  # It is rare: to look for it first would cost every answer.
+        try:
+            return self._message(kind, flattened(kind, body))
+        except _TOO_DEEP:
             raise InternalError("The answer holds JSON that is nested deeper than protobuf can carry.") from None
+
+    def _message(self, kind: type[Wire], body: bytes) -> bytes:
+        members = self._rpc.shape(_decode(self._dialect.write(kind, body)))
+        return message_of(self._rpc.response, members).SerializeToString()
 
 
 class Service(grpc.GenericRpcHandler):
