@@ -62,6 +62,10 @@ class Store:
         """The task with its history and artifacts, as committed now. Callers must not change it: it may be shared."""
         return await self._loader.load(task_id)
 
+    async def load_row(self, task_id: str) -> TaskRecord | None:
+        """The task without its history and artifacts, which may be large, for who only has to know how it is."""
+        return (await self.load_many([task_id], history=False, artifacts=False)).get(task_id)
+
     async def load_until(self, task_id: str, seq: int) -> TaskRecord | None:
         """The same, but its artifacts as they were at event `seq`: who comes back reads the rest of the log."""
         rows = await self.query(_UNTIL, {"id": task_id, "until": seq})

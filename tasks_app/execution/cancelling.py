@@ -52,9 +52,9 @@ async def cancel_here(host: Host, task_id: str) -> None:
             await cancel_record(host, record)
 
 
-async def load_task(host: Host, task_id: str) -> TaskRecord:
-    """A task as it is now, whosever it is. Raises TaskNotFoundError."""
-    record = await host.store.load(task_id)
+async def load_task(host: Host, task_id: str, *, whole: bool = True) -> TaskRecord:
+    """A task as it is now, whosever it is, `whole` or without history and artifacts. Raises TaskNotFoundError."""
+    record = await (host.store.load(task_id) if whole else host.store.load_row(task_id))
     if record is None or record.state is TaskState.UNSPECIFIED:  # It was answered with a Message: no task.
         raise TaskNotFoundError(task_id)
     return record
@@ -87,7 +87,7 @@ async def _wait_for_change(host: Host, record: TaskRecord, seconds: float) -> bo
     async with host.hub.follow(record.id) as follower:
         try:
             async with asyncio.timeout(seconds):
-                while _goes_on(record, now := await load_task(host, record.id)):
+                while _goes_on(record, now := await load_task(host, record.id, whole=False)):
                     follower.begin(now.last_seq)
                     await follower.next(seconds)
         except TimeoutError:

@@ -95,7 +95,13 @@ class Call:
         Raises TaskNotFoundError, the same for absent and for somebody else's.
         """
         store = self.host.store
-        record = await (store.load(task_id) if until is None else store.load_until(task_id, until))
+        return self._seen(task_id, await (store.load(task_id) if until is None else store.load_until(task_id, until)))
+
+    async def find_task(self, task_id: str) -> TaskRecord:
+        """The same without its history and artifacts."""
+        return self._seen(task_id, await self.host.store.load_row(task_id))
+
+    def _seen(self, task_id: str, record: TaskRecord | None) -> TaskRecord:
         if record is None or not may_see(record, self.entry.id, self.caller.owner):
             raise TaskNotFoundError(task_id)
         return record

@@ -51,7 +51,7 @@ async def create_push_config(call: Call, request: CreateTaskPushNotificationConf
     there. Raises TaskNotFoundError, InvalidParamsError for a URL that may not be called, UnsupportedOperationError for
     a task with too many configs; then nothing was stored.
     """
-    record = await call.load_task(request.task_id)
+    record = await call.find_task(request.task_id)
     await check_config(request, call.host.outbound, call.host.registry.signer)
     config = sealed(request, record.id, call.dialect, record.last_seq)
     if not await configs.save(call.host.store, config):
@@ -71,7 +71,7 @@ async def get_push_config(call: Call, request: GetTaskPushNotificationConfigRequ
 
     Raises TaskNotFoundError, PushNotificationConfigNotFoundError.
     """
-    record = await call.load_task(request.task_id)
+    record = await call.find_task(request.task_id)
     if request.id:
         config = await configs.find(call.host.store, record.id, request.id)
     else:
@@ -86,7 +86,7 @@ async def list_push_configs(call: Call, request: ListTaskPushNotificationConfigs
 
     Raises TaskNotFoundError, InvalidParamsError for a page token that was not made for this task.
     """
-    record = await call.load_task(request.task_id)
+    record = await call.find_task(request.task_id)
     size = min(request.page_size or PAGE_SIZE, PAGE_SIZE_MAX)
     after = _read_token(request) if request.page_token else ""
     found = await configs.page(call.host.store, record.id, after, size + 1)
@@ -96,7 +96,7 @@ async def list_push_configs(call: Call, request: ListTaskPushNotificationConfigs
 
 async def delete_push_config(call: Call, request: DeleteTaskPushNotificationConfigRequest) -> None:
     """Post nothing more for a config, also when it is gone already (§3.1.10). Raises TaskNotFoundError."""
-    record = await call.load_task(request.task_id)
+    record = await call.find_task(request.task_id)
     await configs.delete(call.host.store, record.id, request.id)
 
 
