@@ -2,6 +2,7 @@
 
 Every change of a row, by any path, is announced on the PostgreSQL channel `CHANNEL` by triggers; the process's listener
 answers with `load`. It reads everything again: the tables are small, and what was missed once is not missed for ever.
+`fingerprint` tells whether something was missed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from agents.entries import AgentEntry, KeyEntry
+from agents.fingerprint import FINGERPRINT
 from agents.models import Agent, ApiKey, SigningKey
 from agents.runtimes.factory import RuntimeSlot
 from agents.secrets import EncryptionError
@@ -37,6 +39,7 @@ class Snapshot:
     root: AgentEntry | None = None
     signer: Signer | None = None
     key_set: bytes = b'{"keys":[]}'
+    fingerprint: str = ""
 
 
 class Registry:
@@ -94,6 +97,11 @@ class Registry:
         """The JWK Set of the keys that sign, or did."""
         return self._snapshot.key_set
 
+    @property
+    def fingerprint(self) -> str:
+        """What the query FINGERPRINT said when the tables were read last, or before what was read."""
+        return self._snapshot.fingerprint
+
     async def load(self) -> None:
         """Read the tables, also again after a change. Entries that did not change stay the same objects, and reads that
         wait for each other become one."""
@@ -116,6 +124,7 @@ class Registry:
 
     def _read(self) -> Snapshot:
         with transaction.atomic():
+            fingerprint = _fingerprint()  # First: what changes meanwhile is read, and looks like a change once more.
             agents = list(Agent.objects.prefetch_related("skills", "extensions", "notes").order_by("slug"))
             keys = list(ApiKey.objects.filter(enabled=True))
             signing_keys = list(SigningKey.objects.all())
@@ -128,6 +137,7 @@ class Registry:
             root=next((entry for entry in entries if entry.enabled and entry.is_root), None),
             signer=signer,
             key_set=key_set(signing_keys),
+            fingerprint=fingerprint,
         )
 
     def _readable_entry(self, row: Agent, signer: Signer | None) -> AgentEntry | None:
@@ -157,3 +167,9 @@ class Registry:
         except (EncryptionError, ValueError, TypeError) as error:
             logger.error("Cards are not signed, since the key %s cannot be read: %s", active.kid, error)
             return None
+
+
+def _fingerprint() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(FINGERPRINT)
+        return str(cursor.fetchone()[0])

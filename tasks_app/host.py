@@ -37,6 +37,7 @@ from tasks_app.journal.writer import Write
 from tasks_app.lasting import Lasting
 from tasks_app.listener import Listener
 from tasks_app.record import TaskRecord
+from tasks_app.refreshing import Refreshing
 from tasks_app.store import Store
 from tasks_app.usage import Usage
 
@@ -79,6 +80,7 @@ class Host:
         self.lasting = Lasting()
         self.registry = Registry(runs=role)
         self.store = Store(dsn)
+        self.refreshing = Refreshing(self.registry, self.store)
         self.hub = Hub(self.store, self.origin)
         self.journal = Journal(dsn, self.origin, self._published)
         self.listener = Listener(dsn, self._caught_up)
@@ -101,14 +103,14 @@ class Host:
         await self.registry.load()
         self.lasting.keep(*await self.journal.start())
         self.listener.on(EVENTS_CHANNEL, self.hub.notified)
-        self.listener.on(AGENTS_CHANNEL, lambda _: self.spawn(self.registry.load()))
+        self.listener.on(AGENTS_CHANNEL, self.refreshing.announced)
         self.listener.on(CONTROL_CHANNEL, self._cancel_asked)
         self.listener.on(QUEUE_CHANNEL, lambda _: self.called.set())
         self.listener.on(ANSWER_CHANNEL, self._answer_told)
         self.lasting.keep(await self.listener.start(), self.hub.start())
         self.doorbell.start()
         self._last_used = asyncio.create_task(self._flush_last_used(), name="last used")
-        self.lasting.keep(self.usage.start(), self._last_used)
+        self.lasting.keep(self.refreshing.start(), self.usage.start(), self._last_used)
 
     async def stop(self) -> None:
         """End runs and streams, write everything, close."""
@@ -118,6 +120,7 @@ class Host:
         for task in [*self._background, *([self._last_used] if self._last_used else [])]:
             task.cancel()
         self.doorbell.stop()
+        self.refreshing.stop()
         await self.listener.stop()
         await self.hub.stop()
         await self.journal.stop()

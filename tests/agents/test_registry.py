@@ -24,6 +24,22 @@ from tests.agents.conftest import make_agent
 from tests.agents.support import Recorder, make_run
 
 DSN = {"dbname", "user", "password", "host", "port"}
+CHANGES = [
+    "INSERT INTO agents_skill (agent_id, position, skill_id, name, description, tags, examples, input_modes, "
+    "output_modes, groups) SELECT id, 1, 'x', 'n', 'd', '[\"t\"]', '[]', '[]', '[]', '[]' FROM agents_agent",
+    "UPDATE agents_agent SET enabled = false",
+    "UPDATE agents_skill SET name = 'x'",
+    "DELETE FROM agents_skill",
+    "INSERT INTO agents_agentextension (agent_id, position, uri, description, required, params) "
+    "SELECT id, 0, 'urn:x', '', false, '{}' FROM agents_agent",
+    "INSERT INTO agents_cardnote (agent_id, position, text, groups) SELECT id, 0, 't', '[]' FROM agents_agent",
+    "INSERT INTO agents_signingkey (kid, algorithm, state, private_key, public_jwk, created_at) "
+    "VALUES ('k', 'ES256', 'active', '', '{}', now())",
+    "UPDATE agents_apikey SET groups = '[\"staff\"]'",
+    "UPDATE agents_apikey SET enabled = false",
+    "DELETE FROM agents_apikey",
+    "TRUNCATE agents_apikey",
+]
 
 
 class TestEntries:
@@ -232,33 +248,32 @@ class TestChanges:
         await asyncio.gather(*(registry.load() for _ in range(10)))
         assert registry.get("echo").slug == "echo"
 
-    @pytest.mark.parametrize(
-        "sql",
-        [
-            "INSERT INTO agents_skill (agent_id, position, skill_id, name, description, tags, examples, input_modes, "
-            "output_modes, groups) SELECT id, 1, 'x', 'n', 'd', '[\"t\"]', '[]', '[]', '[]', '[]' FROM agents_agent",
-            "UPDATE agents_agent SET enabled = false",
-            "UPDATE agents_skill SET name = 'x'",
-            "DELETE FROM agents_skill",
-            "INSERT INTO agents_agentextension (agent_id, position, uri, description, required, params) "
-            "SELECT id, 0, 'urn:x', '', false, '{}' FROM agents_agent",
-            "INSERT INTO agents_cardnote (agent_id, position, text, groups) SELECT id, 0, 't', '[]' FROM agents_agent",
-            "INSERT INTO agents_signingkey (kid, algorithm, state, private_key, public_jwk, created_at) "
-            "VALUES ('k', 'ES256', 'active', '', '{}', now())",
-            "UPDATE agents_apikey SET groups = '[\"staff\"]'",
-            "UPDATE agents_apikey SET enabled = false",
-            "DELETE FROM agents_apikey",
-            "TRUNCATE agents_apikey",
-        ],
-    )
+    @pytest.mark.parametrize("sql", CHANGES)
     def test_is_announced(self, sql: str) -> None:
         make_agent()
         ApiKey.issue("x")
         assert announcements(sql) == 1
 
-    def test_last_use_of_a_key_is_not_announced(self) -> None:
+    @pytest.mark.parametrize("sql", CHANGES)
+    def test_changes_the_fingerprint(self, sql: str, registry: Registry) -> None:
+        make_agent()
         ApiKey.issue("x")
+        registry.load_sync()
+        before = registry.fingerprint
+        registry.load_sync()
+        assert registry.fingerprint == before
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+        registry.load_sync()
+        assert registry.fingerprint != before
+
+    def test_last_use_of_a_key_is_no_change(self, registry: Registry) -> None:
+        ApiKey.issue("x")
+        registry.load_sync()
+        before = registry.fingerprint
         assert announcements("UPDATE agents_apikey SET last_used_at = now()") == 0
+        registry.load_sync()
+        assert registry.fingerprint == before
 
 
 @pytest.mark.django_db
