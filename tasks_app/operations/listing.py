@@ -1,4 +1,7 @@
-"""ListTasks (§3.1.4): newest status first, by keyset, at a cost that does not grow with the number of tasks."""
+"""ListTasks (§3.1.4): newest status first, by keyset: a page costs the same however many tasks there are.
+
+So does their number, but for queries with a context or a time: it is counted once, for the first page of a walk.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core import signing
 
@@ -30,6 +33,14 @@ _COUNT_FILTERED = """SELECT count(*) FROM tasks_app_task t
     WHERE t.agent_id = %s AND t.owner = %s AND t.state <> 0 {filters}"""
 _SALT = "a2a.ListTasks"
 _LISTED = [s.number for s in TaskState if s is not TaskState.UNSPECIFIED]
+
+
+class _Place(NamedTuple):
+    """Where the page before ended; `total_size` of the walk, if it was counted."""
+
+    status_at: datetime
+    id: str
+    total_size: int | None
 
 
 @dataclass(slots=True)
@@ -58,14 +69,15 @@ async def list_tasks(call: Call, request: ListTasksRequest) -> TaskPage:
     who do not share a history have none.
     """
     size = request.page_size or DEFAULT_PAGE_SIZE
-    cursor = _read_token(call, request) if request.page_token else None
+    place = _read_token(call, request) if request.page_token else None
     if call.is_stranger:
         return TaskPage([], "", size, 0, 0, request.include_artifacts)
     filters, values = _filters(request)
-    total = await _total(call, request, filters, values)
-    rows = await _page_rows(call, filters, values, cursor, size + 1)
+    counted = place.total_size if place is not None else None
+    total = await _total(call, request, filters, values) if counted is None else counted
+    rows = await _page_rows(call, filters, values, place, size + 1)
     records = [task_record(row) for row in rows[:size]]
-    token = _make_token(call, request, records[-1]) if len(rows) > size else ""
+    token = _make_token(call, request, records[-1], total) if len(rows) > size else ""
     if request.history_length or request.include_artifacts:
         records = await _with_contents(call, records, bool(request.history_length), request.include_artifacts)
     return TaskPage(records, token, size, total, request.history_length or 0, request.include_artifacts)
@@ -89,18 +101,23 @@ def _filters(request: ListTasksRequest) -> tuple[str, list[Any]]:
 async def _total(call: Call, request: ListTasksRequest, filters: str, values: Sequence[Any]) -> int:
     """Exact. From counters for all tasks or one state; narrower filters count what they name."""
     scope = [call.entry.id, call.caller.owner]
-    if request.context_id or request.status_timestamp_after is not None:
+    if _is_counted(request):
         rows = await call.host.store.query(_COUNT_FILTERED.format(filters=filters), [*scope, *values])
     else:
         rows = await call.host.store.query(_COUNT, [*scope, list(values) or _LISTED])
     return int(rows[0][0])
 
 
+def _is_counted(request: ListTasksRequest) -> bool:
+    """Whether no counter knows how many tasks a query finds."""
+    return bool(request.context_id) or request.status_timestamp_after is not None
+
+
 async def _page_rows(
-    call: Call, filters: str, values: Sequence[Any], cursor: tuple[datetime, str] | None, limit: int
+    call: Call, filters: str, values: Sequence[Any], place: _Place | None, limit: int
 ) -> list[tuple[Any, ...]]:
-    beyond = " AND (t.status_at, t.id) < (%s, %s)" if cursor else ""
-    parameters = [call.entry.id, call.caller.owner, *values, *(cursor or ()), limit]
+    beyond = " AND (t.status_at, t.id) < (%s, %s)" if place else ""
+    parameters = [call.entry.id, call.caller.owner, *values, *(place[:2] if place else ()), limit]
     return await call.host.store.query(_PAGE.format(filters=filters + beyond), parameters)
 
 
@@ -110,19 +127,21 @@ async def _with_contents(call: Call, records: list[TaskRecord], history: bool, a
     return [full[i] for i in ids if i in full]
 
 
-def _make_token(call: Call, request: ListTasksRequest, last: TaskRecord) -> str:
-    position = [(last.status_at - _EPOCH) // _MICROSECOND, last.id, _binding(call, request)]
+def _make_token(call: Call, request: ListTasksRequest, last: TaskRecord, total: int) -> str:
+    position: list[Any] = [(last.status_at - _EPOCH) // _MICROSECOND, last.id, _binding(call, request)]
+    if _is_counted(request):
+        position.append(total)
     return signing.dumps(position, salt=_SALT, compress=False)
 
 
-def _read_token(call: Call, request: ListTasksRequest) -> tuple[datetime, str]:
+def _read_token(call: Call, request: ListTasksRequest) -> _Place:
     try:
-        microseconds, task_id, binding = signing.loads(request.page_token, salt=_SALT)
+        microseconds, task_id, binding, *counted = signing.loads(request.page_token, salt=_SALT)
     except signing.BadSignature:
         raise InvalidParamsError([Violation("pageToken", "is not a token of this server")]) from None
     if binding != _binding(call, request):
         raise InvalidParamsError([Violation("pageToken", "was made for another query")])
-    return _EPOCH + microseconds * _MICROSECOND, task_id
+    return _Place(_EPOCH + microseconds * _MICROSECOND, task_id, counted[0] if counted else None)
 
 
 def _binding(call: Call, request: ListTasksRequest) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import signing
 
 from agents.keys import ANONYMOUS
 from agents.registry import AgentEntry
@@ -159,6 +160,50 @@ async def test_a_walk_while_tasks_change(world: World) -> None:
     assert len(set(seen)) == len(seen)
     assert set(ids) - changed <= set(seen)
     assert set(seen) <= set(ids), "what is newer than the first page is not in the walk"
+
+
+async def test_a_walk_counts_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The total of a narrow query belongs to the walk, as its tasks do; the counters of a wide one are always new."""
+    agent = await world.add_agent()
+    ids = await store_tasks(world, agent, [(TaskState.WORKING, n, "c") for n in range(6)])
+    counts = 0
+    query = world.hosts[0].store.query
+
+    async def watched(sql: str, parameters: Any) -> list[tuple[Any, ...]]:
+        nonlocal counts
+        counts += "count(*)" in sql
+        return await query(sql, parameters)
+
+    monkeypatch.setattr(world.hosts[0].store, "query", watched)
+    call = world.call(agent)
+    narrow: list[dict[str, Any]] = [{"context_id": "c"}, {"status_timestamp_after": START}]
+    narrow.append({"context_id": "c", "status": TaskState.WORKING})
+    first = [await listed(call, page_size=2, **fields) for fields in narrow]
+    wide = await listed(call, page_size=2)
+    assert ([page.total_size for page in first], wide.total_size, counts) == ([6, 6, 6], 6, 3)
+    await store_tasks(world, agent, [(TaskState.WORKING, 9, "c")])
+    for page, fields in zip(first, narrow, strict=True):
+        second = await listed(call, page_size=2, page_token=page.next_page_token, **fields)
+        third = await listed(call, page_size=2, page_token=second.next_page_token, **fields)
+        assert (second.total_size, third.total_size, third.next_page_token) == (6, 6, "")
+        assert sorted(ids_of([page, second, third])) == sorted(ids)
+    assert (await listed(call, page_size=2, page_token=wide.next_page_token)).total_size == 7
+    assert counts == 3
+    assert [(await listed(call, page_size=2, **fields)).total_size for fields in narrow] == [7, 7, 7]
+
+
+async def test_a_token_without_a_total_is_still_good(world: World) -> None:
+    """As those were that older versions gave out."""
+    agent = await world.add_agent()
+    ids = await store_tasks(world, agent, [(TaskState.WORKING, n, "c") for n in range(3)])
+    call = world.call(agent)
+    page = await listed(call, page_size=2, context_id="c")
+    position = signing.loads(page.next_page_token, salt="a2a.ListTasks")
+    assert position[3] == 3
+    old = signing.dumps(position[:3], salt="a2a.ListTasks")
+    await store_tasks(world, agent, [(TaskState.WORKING, 9, "c")])
+    last = await listed(call, page_size=2, context_id="c", page_token=old)
+    assert (ids_of([last]), last.total_size) == ([ids[0]], 4)
 
 
 async def test_a_token_is_good_for_its_query_only(world: World) -> None:
