@@ -203,12 +203,12 @@ def test_each_button_does_its_work_and_leaves_a_line(
 
 @pytest.mark.parametrize(("name", "before"), [("test", {}), ("enable", {"cursor": 1, "disabled_reason": "x"})])
 def test_what_is_due_at_once_is_due_by_the_clock_of_the_database(
-    staff: Client, task: Task, monkeypatch: pytest.MonkeyPatch, name: str, before: dict[str, Any]
+    operator: Client, task: Task, monkeypatch: pytest.MonkeyPatch, name: str, before: dict[str, Any]
 ) -> None:
     add_webhook(task, "c", **before)
     ahead = timezone.now() + timedelta(minutes=1)
     monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
-    act(staff, task, name)
+    act(operator, task, name)
     assert PushConfig.objects.filter(config_id="c", due_at__lte=Now()).count() == 1
 
 
