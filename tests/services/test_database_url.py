@@ -36,7 +36,7 @@ def test_a_plain_url_gets_the_timeouts_of_the_host(monkeypatch: pytest.MonkeyPat
         "password": "p#w",
         "dbname": "tasks",
         "client_encoding": "utf8",
-        "options": "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off",
+        "options": "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off",
     }
 
 
