@@ -21,7 +21,7 @@ async def serve() -> None:
     from a2a_host.lifespan import spare_the_collector
     from a2a_host.open_files import raise_limit
     from a2a_host.services.network import address_of
-    from tasks_app.process import end_runs, get_host, stop_host
+    from tasks_app.processes.process import end_runs, get_host, stop_host
 
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from tasks_app.process import get_host, stop_host
+from tasks_app.processes.process import get_host, stop_host
 
 
 async def serve_lifespan(scope: Any, receive: Any, send: Any) -> None:

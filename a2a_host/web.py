@@ -23,7 +23,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, answer those that wait, end."""
-        from tasks_app.process import end_runs  # Django is set up by now, not when this module is read
+        from tasks_app.processes.process import end_runs  # Django is set up by now, not when this module is read
 
         ending = asyncio.create_task(end_runs())
         await super().shutdown(sockets)

@@ -8,10 +8,10 @@ from celery import shared_task
 from celery.signals import worker_init, worker_shutdown
 
 from tasks_app.execution.doorbell import DELIVER_PUSH, RUN_TASKS
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
+from tasks_app.processes.worker import WorkerLoop
 from tasks_app.retention import housekeeping
 from tasks_app.retention.requests import KEEP_HOUSE
-from tasks_app.worker import WorkerLoop
 
 _loop: WorkerLoop | None = None
 

@@ -1,7 +1,8 @@
 """Check that imports go down only (a2a_host → tasks_app → agents → protocol) and never in a circle.
 
 Every import counts, also those inside functions. Circles are looked for between files, and between folders of which
-none holds the other. Prints one line per finding; exit code 1 if there is any.
+none holds the other; on the floors of STRICT between all folders. Prints one line per finding; exit code 1 if there
+is any.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 FLOORS = ["protocol", "agents", "tasks_app", "a2a_host"]
 DJANGO_FREE = {"protocol"}
+STRICT = {"tasks_app"}
 
 Graph = dict[str, dict[str, str]]  # importer → imported → where it is written, as path:line
 
@@ -68,13 +70,15 @@ def import_graph(root: Path, known: dict[str, Path]) -> tuple[Graph, list[str]]:
 
 
 def folder_graph(graph: Graph, known: dict[str, Path], root: Path) -> Graph:
-    """The same between folders, without those where one holds the other."""
+    """The same between folders; without those where one holds the other, unless both are of a floor of STRICT."""
     folders: Graph = {str(path.parent.relative_to(root)): {} for path in known.values()}
     for module, targets in graph.items():
         source = known[module].parent
         for target, where in targets.items():
             folder = known[target].parent
-            if not (folder.is_relative_to(source) or source.is_relative_to(folder)):
+            nested = folder.is_relative_to(source) or source.is_relative_to(folder)
+            strict = module.split(".")[0] in STRICT and folder != source
+            if strict or not nested:
                 folders[str(source.relative_to(root))].setdefault(str(folder.relative_to(root)), where)
     return folders
 

@@ -26,8 +26,8 @@ from a2a_host.backup.errors import BackupError
 from a2a_host.backup.manifest import DUMP, FILES, FORMAT, KEYS, MANIFEST, Manifest, known_marks
 from a2a_host.backup.programs import complaint, major, running
 from a2a_host.backup.writing import Writer, writer
-from tasks_app.database import database_dsn
 from tasks_app.retention.connection import BACKUP
+from tasks_app.tables.database import database_dsn
 
 _LOCK_WAIT = "60s"
 _FILES = """SELECT name FROM tasks_app_storedpart s WHERE EXISTS (SELECT FROM tasks_app_task t WHERE t.id = s.task_id)

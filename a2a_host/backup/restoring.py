@@ -21,7 +21,7 @@ from a2a_host.backup.making import Say, count_rows
 from a2a_host.backup.manifest import check_not_newer, digest, known_marks
 from a2a_host.backup.programs import complaint, major, running
 from a2a_host.services.files import write_private
-from tasks_app.database import database_dsn
+from tasks_app.tables.database import database_dsn
 
 _PIECE = 1024 * 1024
 _TABLES = """SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace

@@ -18,7 +18,7 @@ from agents.public_url import base_url, is_known
 from agents.registry import AgentEntry
 from protocol.errors import A2AError, MethodNotAllowedError, RouteNotFoundError, UnauthenticatedError
 from tasks_app.operations import Call
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 MAX_AGE_SECONDS = 60

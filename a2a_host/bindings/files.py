@@ -16,8 +16,8 @@ from tasks_app.content import storage
 from tasks_app.content.links import is_valid
 from tasks_app.content.media import media_type_of, safe_name
 from tasks_app.content.threads import in_thread
-from tasks_app.process import get_host
-from tasks_app.store import Store
+from tasks_app.processes.process import get_host
+from tasks_app.tables.store import Store
 
 _FIND = "SELECT id, size, digest, media_type, filename FROM tasks_app_storedpart WHERE id = %s"
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")

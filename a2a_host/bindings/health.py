@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from a2a_host.bindings.http import JSON, respond
-from tasks_app.host import Host
-from tasks_app.process import get_host
+from tasks_app.execution.host import Host
+from tasks_app.processes.process import get_host
 
 
 async def serve_health(scope: Any, receive: Any, send: Any) -> None:

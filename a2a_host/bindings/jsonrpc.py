@@ -40,7 +40,7 @@ from protocol.errors import (
 )
 from protocol.jsonrpc import Envelope
 from protocol.model import Wire
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from protocol.dialects import Dialect
 from protocol.errors import AgentNotFoundError, InvalidParamsError
 from protocol.model import Wire
 from tasks_app.operations import Call
-from tasks_app.usage import counted
+from tasks_app.tables.usage import counted
 
 T = TypeVar("T")
 Read = Callable[[Dialect, type[Wire], T], tuple[Wire, Dialect]]

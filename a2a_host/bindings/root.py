@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from a2a_host.bindings.router import serve_agent
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 ROOT_PATHS = (
     r"(?s)^(?:"

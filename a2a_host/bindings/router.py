@@ -16,7 +16,7 @@ from a2a_host.bindings.rest.v03.routes import is_v03, route_of_v03
 from a2a_host.bindings.sse import EventStream
 from a2a_host.bindings.task_rest.routes import route_beside_1_0
 from protocol.errors import A2AError, InternalError, MethodNotAllowedError, UpgradeRequiredError
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 logger = logging.getLogger(__name__)
 

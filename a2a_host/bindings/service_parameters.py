@@ -13,7 +13,7 @@ from agents.public_url import base_url
 from agents.registry import AgentEntry
 from protocol.errors import VersionNotSupportedError
 from tasks_app.content.links import own_url
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import Call
 
 SUPPORTED_VERSIONS = ("1.0", "0.3")

@@ -37,8 +37,8 @@ from protocol.errors import (
     Violation,
 )
 from protocol.jsonrpc import decode_envelope
-from tasks_app.host import Host
-from tasks_app.process import get_host
+from tasks_app.execution.host import Host
+from tasks_app.processes.process import get_host
 
 
 class _Tenant(msgspec.Struct, gc=False):

@@ -17,7 +17,7 @@ from agents.cards import BEARER, render_card
 from agents.public_url import base_url
 from agents.registry import AgentEntry
 from protocol.errors import A2AError, RouteNotFoundError
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 
 def serve_task_base(scope: Any, receive: Any, send: Any) -> Awaitable[None]:

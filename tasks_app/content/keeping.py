@@ -25,7 +25,7 @@ from tasks_app.content import storage
 from tasks_app.content.removal import forget
 from tasks_app.content.sources import NotBase64Error, Source, source_of
 from tasks_app.content.threads import in_thread
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tasks_app.content import storage
 from tasks_app.content.threads import in_thread
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 _OF_TASKS = "SELECT id, name FROM tasks_app_storedpart WHERE task_id = ANY(%s)"
 _FORGET = "DELETE FROM tasks_app_storedpart WHERE id = ANY(%s) RETURNING id"

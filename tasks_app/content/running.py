@@ -16,7 +16,7 @@ from tasks_app.content.restoring import fill, has_stored
 from tasks_app.content.sources import NotBase64Error
 from tasks_app.content.storage import FileGoneError, StorageDownError
 from tasks_app.content.threads import in_thread
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 H = TypeVar("H", Message, Artifact)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from tasks_app.content.removal import remove_rows
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from protocol.states import INTERRUPTED, RUNNING, TaskState, may_move
 from protocol.timestamps import now
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.journal import Change, Journal
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from protocol.states import RUNNING, TaskState
 from tasks_app.execution.upkeep import end_task
 from tasks_app.execution.waiting import waits_in_process
 from tasks_app.journal import leases
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 _TRIES = 5
 _ASK_AGAIN_SECONDS = 0.5

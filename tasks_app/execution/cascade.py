@@ -16,7 +16,7 @@ from protocol.states import FRUITLESS, INTERRUPTED, RUNNING
 from tasks_app.execution.cancelling import cancel_record
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import as_begun, first_attempt_of, message_of, turn_of
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 logger = logging.getLogger(__name__)
 

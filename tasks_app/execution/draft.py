@@ -15,7 +15,7 @@ from protocol.model import KEY_MAX, Artifact, Message, Role, TaskStatus
 from protocol.states import TaskState, may_move
 from protocol.timestamps import now, print_timestamp
 from tasks_app.journal.changes import Acceptance, Change
-from tasks_app.record import Event, EventKind, HistoryEntry, TaskRecord, assemble
+from tasks_app.tables.record import Event, EventKind, HistoryEntry, TaskRecord, assemble
 
 
 class TaskDraft:

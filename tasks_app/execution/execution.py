@@ -30,8 +30,8 @@ from tasks_app.execution.attempt import FAILED_TEXT, Attempt
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.waiting import Waits
 from tasks_app.journal import Journal
-from tasks_app.record import TaskRecord
-from tasks_app.store import Store
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

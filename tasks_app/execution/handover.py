@@ -14,10 +14,10 @@ from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import message_of, turn_of
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 
 async def take_answer(host: Host, task_id: str) -> None:

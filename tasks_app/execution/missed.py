@@ -9,7 +9,7 @@ from tasks_app.execution.execution import Execution
 from tasks_app.execution.handover import take_answer
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 _LOOK = """SELECT t.id, t.attempt, t.cancel_requested_at IS NOT NULL
     FROM unnest(%s::text[], %s::int[]) AS i(id, attempt)

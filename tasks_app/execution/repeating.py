@@ -9,7 +9,7 @@ from agents.models import Agent
 from tasks_app.journal import leases
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 
 async def requeue(host: Host, runs: Sequence[tuple[str, int]], *, given_up: bool = False) -> None:

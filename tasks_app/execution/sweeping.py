@@ -23,10 +23,10 @@ from tasks_app.execution.repeating import requeue
 from tasks_app.execution.upkeep import end_task
 from tasks_app.journal import leases
 from tasks_app.journal.leases import Expired
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 logger = logging.getLogger(__name__)
 

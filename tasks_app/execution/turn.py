@@ -12,7 +12,7 @@ from protocol.model import Message, Role, Task
 from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from protocol.states import TaskState
 from protocol.timestamps import print_timestamp
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 
 class Turn(Struct, rename="camel", omit_defaults=True, kw_only=True):

@@ -14,10 +14,10 @@ from protocol.model import Message, Part, Role
 from protocol.states import TaskState
 from tasks_app.execution.draft import TaskDraft
 from tasks_app.execution.heartbeat import INTERVAL_SECONDS
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 if TYPE_CHECKING:
-    from tasks_app.host import Host
+    from tasks_app.execution.host import Host
 
 logger = logging.getLogger(__name__)
 

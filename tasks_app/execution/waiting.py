@@ -11,8 +11,8 @@ import logging
 from protocol.errors import UnavailableError
 from protocol.states import INTERRUPTED
 from tasks_app.journal.leases import LEASE
-from tasks_app.record import TaskRecord
-from tasks_app.store import Store
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

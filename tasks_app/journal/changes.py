@@ -9,7 +9,7 @@ from datetime import datetime
 
 from protocol.states import TaskState
 from tasks_app.push.config import StoredConfig
-from tasks_app.record import Event, HistoryEntry
+from tasks_app.tables.record import Event, HistoryEntry
 
 
 @dataclass(slots=True)

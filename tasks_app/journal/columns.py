@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks_app.arrays import NULL, arrays, flag, moment, text
 from tasks_app.journal.changes import Acceptance, AuditLine, Change, Creation
 from tasks_app.push.config import StoredConfig
-from tasks_app.record import Event, HistoryEntry
+from tasks_app.tables.arrays import NULL, arrays, flag, moment, text
+from tasks_app.tables.record import Event, HistoryEntry
 
 _Row = tuple[str, ...]
 

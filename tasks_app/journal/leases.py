@@ -16,7 +16,7 @@ import psycopg
 from django.conf import settings
 
 from protocol.states import INTERRUPTED, RUNNING
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 CONTROL_CHANNEL = "a2a_cancel"
 QUEUE_CHANNEL = "a2a_queue"

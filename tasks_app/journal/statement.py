@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, count
 
-from tasks_app.arrays import array, text
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.columns import (
     acceptance_columns,
@@ -24,6 +23,7 @@ from tasks_app.journal.columns import (
 )
 from tasks_app.journal.leases import LEASE, RING_AGAIN, RUNNING_NUMBERS
 from tasks_app.push.config import CONFIGS_MAX, REPLACE
+from tasks_app.tables.arrays import array, text
 
 CHANNEL = "a2a_events"
 PUSH_MARK = "+"
@@ -160,7 +160,7 @@ unheld AS (
     SELECT * FROM unnest(%s::text[]) AS u(task_id)
 )"""
 
-# Only if another process wants to hear of it (see `tasks_app.interest`): a notification wakes every process.
+# Only if another process wants to hear of it (see `tasks_app.live.interest`): a notification wakes every process.
 _TELL = """
 told AS (
     SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload

@@ -8,7 +8,7 @@ import time
 import psycopg
 from psycopg.errors import ReadOnlySqlTransaction
 
-from tasks_app.link import NotSentError
+from tasks_app.tables.link import NotSentError
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import statement
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.trouble import Trouble, leaves_outcome_open, may_pass
-from tasks_app.link import Link, NotSentError
+from tasks_app.tables.link import Link, NotSentError
 
 logger = logging.getLogger(__name__)
 

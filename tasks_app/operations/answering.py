@@ -27,12 +27,12 @@ from protocol.ids import new_id
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.execution.cancelling import cancel_record, load_task
+from tasks_app.execution.host import Host
 from tasks_app.execution.turn import turn_of
-from tasks_app.host import Host
 from tasks_app.journal import AuditLine
 from tasks_app.operations.call import Call
 from tasks_app.operations.sending import start_task
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 _DIALECT = "HOST/1.0"
 

@@ -11,10 +11,10 @@ from agents.models import Agent
 from agents.registry import AgentEntry
 from agents.runtimes.base import Answered, Caller
 from protocol.errors import ExtensionSupportRequiredError, TaskNotFoundError
-from tasks_app.host import Host, may_see
+from tasks_app.execution.host import Host, may_see
 from tasks_app.journal import AuditLine
-from tasks_app.record import TaskRecord
-from tasks_app.usage import Usage
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.usage import Usage
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from protocol.stored_part import MARK
 from tasks_app.content.links import own_url
 from tasks_app.content.restoring import Policy, restored
 from tasks_app.operations.call import Call
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 
 async def with_contents(call: Call, kind: type[Wire], body: bytes, strict: bool = False) -> bytes:

@@ -21,7 +21,7 @@ from tasks_app.operations.incoming import Accepted, Incoming, repeated, start, w
 from tasks_app.operations.keeping import keep_big_parts, or_discard
 from tasks_app.operations.push_configs import check_room
 from tasks_app.push.config import sealed
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 _TRIES = 5  # how often a follow-up that lost a race looks at the task again
 

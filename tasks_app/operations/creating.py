@@ -16,7 +16,7 @@ from tasks_app.operations.deadlines import turn_deadline
 from tasks_app.operations.incoming import Accepted, Incoming, repeated, start
 from tasks_app.operations.keeping import keep_big_parts, or_discard
 from tasks_app.push.config import sealed
-from tasks_app.record import HistoryEntry, TaskRecord, initial_status
+from tasks_app.tables.record import HistoryEntry, TaskRecord, initial_status
 
 
 async def create_task(call: Call, incoming: Incoming, metadata: str | None) -> Accepted:

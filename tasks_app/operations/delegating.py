@@ -15,8 +15,8 @@ from protocol.model import Task
 from protocol.requests import SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.content.running import fill_input
+from tasks_app.execution.host import Host
 from tasks_app.execution.turn import task_of
-from tasks_app.host import Host
 from tasks_app.operations.call import Call
 from tasks_app.operations.sending import send_message
 from tasks_app.operations.streaming import stream_message

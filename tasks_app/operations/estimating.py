@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from protocol.errors import UnavailableError
 from protocol.states import TaskState
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations.call import Call
 
 logger = logging.getLogger(__name__)

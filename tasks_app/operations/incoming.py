@@ -12,7 +12,7 @@ from tasks_app.execution.execution import Execution
 from tasks_app.execution.turn import Turn
 from tasks_app.journal import Acceptance
 from tasks_app.operations.call import Call
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from protocol.errors import InvalidParamsError, Violation
 from protocol.requests import ListTasksRequest
 from protocol.states import TaskState
 from tasks_app.operations.call import Call
-from tasks_app.record import TaskRecord, quote
-from tasks_app.rows import TASK_COLUMNS, task_record
+from tasks_app.tables.record import TaskRecord, quote
+from tasks_app.tables.rows import TASK_COLUMNS, task_record
 
 DEFAULT_PAGE_SIZE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

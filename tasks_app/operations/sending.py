@@ -16,7 +16,7 @@ from tasks_app.operations.accepting import accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.incoming import Accepted
 from tasks_app.operations.waiting import settled_record
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 FIRST_UPDATE_SECONDS = 0.5
 """How long a caller who does not wait for the end waits to learn whether the agent answers with a task or a Message."""

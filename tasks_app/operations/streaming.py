@@ -14,14 +14,14 @@ from protocol.states import TERMINAL, TaskState
 from protocol.stored_part import MARK
 from protocol.timestamps import now
 from tasks_app.content.restoring import Policy, restored
-from tasks_app.hub import Follower
+from tasks_app.live.hub import Follower
 from tasks_app.operations.accepting import accept_message
 from tasks_app.operations.call import Call
 from tasks_app.operations.contents import policy_of
 from tasks_app.operations.incoming import Accepted
 from tasks_app.operations.sending import SendResult, answers_with_message
-from tasks_app.past import task_at
-from tasks_app.record import Event, EventKind, TaskRecord
+from tasks_app.tables.past import task_at
+from tasks_app.tables.record import Event, EventKind, TaskRecord
 
 AUTH_WAIT_SECONDS = 3600.0
 """How long a stream stays open while the task waits for authorization (§7.6.1)."""

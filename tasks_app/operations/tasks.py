@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.requests import CancelTaskRequest, GetTaskRequest
 from tasks_app.execution.cancelling import cancel_record
 from tasks_app.operations.call import Call
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 
 
 async def get_task(call: Call, request: GetTaskRequest) -> TaskRecord:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protocol.errors import TaskNotFoundError, UnavailableError
-from tasks_app.host import Host
-from tasks_app.hub import Follower
+from tasks_app.execution.host import Host
+from tasks_app.live.hub import Follower
 from tasks_app.operations.incoming import Accepted
-from tasks_app.record import EventKind, TaskRecord
+from tasks_app.tables.record import EventKind, TaskRecord
 
 _LOOK_AGAIN_SECONDS = 30.0
 STOPPING = "The host stops while the task goes on: send the same message again, or ask for the task."

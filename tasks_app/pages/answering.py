@@ -15,14 +15,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
 from protocol.errors import A2AError, InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.models import AuditEntry, Task
 from tasks_app.operations.answering import answer_task, cancel_any_task
 from tasks_app.pages.access import staff_page
 from tasks_app.pages.answer_form import AnswerForm
 from tasks_app.pages.task_page import show_task
-from tasks_app.process import get_host
-from tasks_app.record import TaskRecord
+from tasks_app.processes.process import get_host
+from tasks_app.tables.record import TaskRecord
 
 logger = logging.getLogger(__name__)
 

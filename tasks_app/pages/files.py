@@ -19,7 +19,7 @@ from tasks_app import models
 from tasks_app.content import storage
 from tasks_app.content.media import media_type_of, safe_name
 from tasks_app.pages.access import staff_page
-from tasks_app.record import EventKind
+from tasks_app.tables.record import EventKind
 
 _JSON = "application/json"
 _EVENT_BODIES = {EventKind.STATUS: TaskStatus, EventKind.ARTIFACT: Artifact, EventKind.MESSAGE: Message}

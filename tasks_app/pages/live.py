@@ -11,7 +11,7 @@ from typing import Any
 from channels.auth import AuthMiddlewareStack
 from channels.generic.http import AsyncHttpConsumer
 
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 logger = logging.getLogger(__name__)
 

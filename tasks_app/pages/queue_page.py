@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from tasks_app.backlog import read_backlog
+from tasks_app.execution.backlog import read_backlog
 from tasks_app.pages.access import staff_page
 
 

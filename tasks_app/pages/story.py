@@ -14,7 +14,7 @@ from protocol.states import INTERRUPTED, TaskState
 from tasks_app import models
 from tasks_app.pages import parts, states
 from tasks_app.pages.parts import Block
-from tasks_app.record import EventKind
+from tasks_app.tables.record import EventKind
 
 MOST_STATUSES = 2000
 MOST_MESSAGES = 200

@@ -18,7 +18,7 @@ from tasks_app.pages.access import staff_page
 from tasks_app.pages.answer_form import AnswerForm
 from tasks_app.pages.runs import runs
 from tasks_app.pages.webhooks import webhooks
-from tasks_app.rows import EVENT_COLUMNS, event, full_record, full_tasks
+from tasks_app.tables.rows import EVENT_COLUMNS, event, full_record, full_tasks
 
 COLOURED_LIMIT = 1024 * 1024  # bytes of raw JSON that are shown; more is offered as a download
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import astuple
 
 from tasks_app.push.config import CONFIGS_MAX, REPLACE, StoredConfig
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 _COLUMNS = "task_id, config_id, url, token, scheme, credentials, version, created_at, cursor"
 

@@ -21,7 +21,7 @@ from tasks_app.push.places import NoPlaceError
 from tasks_app.push.posting import Errand, Poster
 from tasks_app.push.queue import AGAIN, EVENT, TEST, Claim, Next, Outcome, PushQueue, Room
 from tasks_app.push.reading import Notifications
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from protocol.model import StreamResponse, Task, Wire
 from protocol.stored_part import MARK
 from tasks_app.content.links import own_url
 from tasks_app.content.restoring import Policy, restored
-from tasks_app.past import task_at
 from tasks_app.push.queue import Claim
-from tasks_app.record import Event, EventKind
-from tasks_app.store import Store
+from tasks_app.tables.past import task_at
+from tasks_app.tables.record import Event, EventKind
+from tasks_app.tables.store import Store
 
 _POLICY = """SELECT a.large_parts FROM tasks_app_task t JOIN agents_agent a ON a.id = t.agent_id WHERE t.id = %s"""
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from tasks_app.models import Delivery
 from tasks_app.push.retries import GIVE_UP, reason_of, retry_after
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 LEASE = timedelta(seconds=40)
 """How long a deliverer may be silent: a wait for a place, one request and what is stored around them."""

@@ -12,8 +12,8 @@ from protocol.model import Task
 from protocol.states import TaskState
 from tasks_app.push.notifications import Notification, notification, notifications, whole
 from tasks_app.push.queue import Claim
-from tasks_app.record import Event
-from tasks_app.store import Page, Store
+from tasks_app.tables.record import Event
+from tasks_app.tables.store import Page, Store
 
 _PAGE = Page(50, 256 * 1024)
 _AT_ONCE = 64  # tasks in one statement

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tasks_app.database import database_dsn
-from tasks_app.store import Store
+from tasks_app.tables.database import database_dsn
+from tasks_app.tables.store import Store
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 

@@ -20,7 +20,7 @@ from protocol.errors import A2AError, TaskNotCancelableError, TaskNotFoundError,
 from protocol.requests import CancelTaskRequest
 from protocol.timestamps import now
 from tasks_app.content.removal import remove_parts_of
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.models import AuditEntry, Erasure
 from tasks_app.operations import Call
 from tasks_app.operations.tasks import cancel_task

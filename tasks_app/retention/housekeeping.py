@@ -11,11 +11,11 @@ from django.db.models import Q
 
 from agents.threads import in_thread
 from protocol.timestamps import now
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.models import Erasure
 from tasks_app.retention.erasing import UnfinishedError, forget_names, run_erasure
 from tasks_app.retention.keeping import apply_retention
-from tasks_app.usage import FLUSH_SECONDS
+from tasks_app.tables.usage import FLUSH_SECONDS
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from tasks_app.content.storage import StorageDownError
 from tasks_app.retention.connection import BACKUP, CLEANING, Connection, deleting_connection, held
 from tasks_app.retention.deleting import delete_expired
 from tasks_app.retention.rules import RULES, Rule, read_rules
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

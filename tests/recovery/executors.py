@@ -8,7 +8,7 @@ from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 
-from tasks_app import process
+from tasks_app.processes import process
 
 
 class Blocking(AgentExecutor):

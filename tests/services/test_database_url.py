@@ -8,7 +8,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg.conninfo import conninfo_to_dict
 
 from a2a_host.database_url import database_settings
-from tasks_app import database
+from tasks_app.tables import database
 
 DEFAULTS = {
     "connect_timeout": "5",

@@ -129,6 +129,17 @@ def test_folders_may_not_go_in_circles(tmp_path: Path) -> None:
     assert project(tmp_path, files) == [f"circle: {circle}"]
 
 
+def test_nor_may_a_folder_and_what_it_holds_where_the_check_is_strict(tmp_path: Path) -> None:
+    files = {
+        "tasks_app/a.py": "import tasks_app.x.b",
+        "tasks_app/x/b.py": "",
+        "tasks_app/x/c.py": "from tasks_app import d",
+        "tasks_app/d.py": "",
+    }
+    circle = "tasks_app → tasks_app/x (tasks_app/a.py:1) → tasks_app (tasks_app/x/c.py:1)"
+    assert project(tmp_path, files) == [f"circle: {circle}"]
+
+
 def test_this_project_keeps_to_it() -> None:
     assert findings(settings.BASE_DIR) == []
 

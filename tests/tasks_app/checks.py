@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from protocol.states import TERMINAL, TaskState, may_move
-from tasks_app.record import EventKind
+from tasks_app.tables.record import EventKind
 from tests.tasks_app.world import World
 
 

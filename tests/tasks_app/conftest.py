@@ -14,8 +14,8 @@ from django.db import connections
 from agents.outbound.listed import read_list
 from agents.outbound.rules import OutboundRules
 from agents.registry import AgentEntry
-from tasks_app.database import database_dsn
 from tasks_app.push.delivery import Deliverer
+from tasks_app.tables.database import database_dsn
 from tests.support.receiver import Receiver
 from tests.tasks_app.world import World
 from tests.tasks_app.writes import Desk, open_desk
@@ -50,7 +50,7 @@ def database(db: None, broker: str, kept_connection: None) -> Iterator[str]:
 @pytest_asyncio.fixture
 async def world(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world with one web host, which does not wait long for runs that never end."""
-    monkeypatch.setattr("tasks_app.host._SHUTDOWN_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("tasks_app.execution.host._SHUTDOWN_GRACE_SECONDS", 0.1)
     monkeypatch.setattr("tasks_app.execution.sweeping.CONFIRM_SECONDS", 0)
     world = World(database)
     try:

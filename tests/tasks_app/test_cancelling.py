@@ -14,11 +14,11 @@ from protocol.errors import TaskNotCancelableError, TaskNotFoundError
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.host import Host
 from tasks_app.execution.missed import hear_missed
-from tasks_app.host import Host
 from tasks_app.journal import leases
 from tasks_app.operations import cancel_task, send_message
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import Act, World, chunk, nothing, request, say, soon, until
 

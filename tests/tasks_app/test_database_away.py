@@ -13,8 +13,8 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import UnavailableError
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.host import Host
 from tasks_app.execution.missed import hear_missed
-from tasks_app.host import Host
 from tasks_app.operations import send_message, stream_message
 from tasks_app.operations.waiting import STOPPING
 from tests.support.wire_cut import WireCut, open_wire_cut
@@ -33,11 +33,11 @@ async def wire(world: World) -> AsyncIterator[WireCut]:
 @pytest_asyncio.fixture
 async def away(world: World, wire: WireCut, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
     """A web host that the database may be away for, and that has little patience."""
-    monkeypatch.setattr("tasks_app.store.PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr("tasks_app.loader.PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr("tasks_app.hub._SAFETY_NET_SECONDS", 0.05)
+    monkeypatch.setattr("tasks_app.tables.store.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("tasks_app.tables.loader.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("tasks_app.live.hub._SAFETY_NET_SECONDS", 0.05)
     with monkeypatch.context() as patch:
-        patch.setattr("tasks_app.host.database_dsn", lambda: wire.dsn)
+        patch.setattr("tasks_app.execution.host.database_dsn", lambda: wire.dsn)
         host = await world.start_host()
     yield host
     wire.open_gate()

@@ -17,7 +17,7 @@ from protocol.timestamps import print_timestamp
 from tasks_app.execution.claiming import claim_task
 from tasks_app.execution.sweeping import in_words, sweep
 from tasks_app.operations import send_message, start_task
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import World, beat, chunk, request, say, soon, until, work
 

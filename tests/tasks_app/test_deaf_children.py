@@ -14,10 +14,10 @@ from protocol.states import TaskState
 from tasks_app.execution import cascade, upkeep
 from tasks_app.execution.cancelling import cancel_record
 from tasks_app.execution.cascade import cancel_orphans
+from tasks_app.execution.host import Host
 from tasks_app.execution.missed import hear_missed
 from tasks_app.execution.sweeping import sweep
-from tasks_app.host import Host
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.test_delegation import child_of, known, relay, start, wait_for
 from tests.tasks_app.world import World, until
 from tests.tasks_app.writes import creation, open_desk

@@ -17,7 +17,7 @@ from protocol.model import Artifact, Message, Part, Role
 from protocol.states import TaskState
 from protocol.timestamps import print_timestamp
 from tasks_app.execution.draft import TaskDraft
-from tasks_app.record import Event, EventKind, TaskRecord, assemble, initial_status
+from tasks_app.tables.record import Event, EventKind, TaskRecord, assemble, initial_status
 from tests.tasks_app.world import chunk, say
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

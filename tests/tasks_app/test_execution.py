@@ -215,7 +215,7 @@ async def test_a_caller_who_leaves_does_not_end_the_run(world: World) -> None:
 async def test_stopping_the_host_waits_for_what_is_nearly_done_and_fails_the_rest(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks_app.host._SHUTDOWN_GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("tasks_app.execution.host._SHUTDOWN_GRACE_SECONDS", 0.3)
     stopping = asyncio.Event()
 
     async def quick(run: Run, updates: Updates) -> None:

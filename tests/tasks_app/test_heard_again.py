@@ -11,7 +11,7 @@ import pytest
 from protocol.states import TaskState
 from tasks_app.execution.sweeping import sweep
 from tasks_app.execution.upkeep import end_task
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.checks import check_everything, events_of
 from tests.tasks_app.test_journal_recovery import blocked_backend
 from tests.tasks_app.test_upkeep import EXPIRE, running

@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 
 from protocol.states import TaskState
-from tasks_app import hub as hub_module
-from tasks_app import topic as topic_module
-from tasks_app.hub import Follower, Hub
-from tasks_app.record import Event
-from tasks_app.store import Page, Store
+from tasks_app.live import hub as hub_module
+from tasks_app.live import topic as topic_module
+from tasks_app.live.hub import Follower, Hub
+from tasks_app.tables.record import Event
+from tasks_app.tables.store import Page, Store
 from tests.tasks_app.world import PATIENCE, World, soon
 from tests.tasks_app.writes import Desk, change, creation, open_desk
 

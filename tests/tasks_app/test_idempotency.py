@@ -113,8 +113,8 @@ async def test_a_repetition_waits_for_the_run_that_there_is(world: World) -> Non
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is no reason to send a caller away."""
-    monkeypatch.setattr("tasks_app.store.PATIENCE_SECONDS", PATIENCE)
-    monkeypatch.setattr("tasks_app.loader.PATIENCE_SECONDS", PATIENCE)
+    monkeypatch.setattr("tasks_app.tables.store.PATIENCE_SECONDS", PATIENCE)
+    monkeypatch.setattr("tasks_app.tables.loader.PATIENCE_SECONDS", PATIENCE)
 
 
 async def test_a_thousand_copies_through_two_hosts_are_one_task(world: World, patient: None) -> None:

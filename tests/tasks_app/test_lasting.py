@@ -12,9 +12,9 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from a2a_host.bindings.grpc.server import make_server
 from a2a_host.bindings.health import is_healthy, serve_health
 from protocol.errors import UnavailableError
-from tasks_app import hub as hub_module
-from tasks_app import process
-from tasks_app.lasting import Lasting
+from tasks_app.execution.lasting import Lasting
+from tasks_app.live import hub as hub_module
+from tasks_app.processes import process
 from tests.tasks_app.world import World, soon, until
 from tests.tasks_app.writes import creation
 

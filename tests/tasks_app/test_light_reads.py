@@ -19,9 +19,9 @@ from protocol.requests import (
 )
 from protocol.states import TaskState
 from tasks_app import operations
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import send_message
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.world import BOB, World, chunk, request, say, soon, until
 
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import uvloop
 
-from tasks_app.link import Link
+from tasks_app.tables.link import Link
 from tests.tasks_app.world import soon
 
 

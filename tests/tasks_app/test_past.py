@@ -12,7 +12,7 @@ from agents.runtimes.base import Run, Updates
 from protocol.states import TaskState
 from tasks_app.operations import send_message
 from tasks_app.operations.sending import start_task
-from tasks_app.past import task_at
+from tasks_app.tables.past import task_at
 from tests.tasks_app.world import World, chunk, request, say, soon, until
 
 

@@ -17,7 +17,7 @@ from protocol.states import TERMINAL, TaskState
 from tasks_app.execution.sweeping import sweep
 from tasks_app.operations import cancel_task, list_tasks, send_message, stream_message, subscribe_to_task
 from tasks_app.operations.streaming import TaskStream
-from tasks_app.past import task_at
+from tasks_app.tables.past import task_at
 from tests.tasks_app.checks import check_everything
 from tests.tasks_app.conftest import empty_tables
 from tests.tasks_app.world import World, beat, chunk, request, say, soon, until

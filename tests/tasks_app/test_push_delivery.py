@@ -15,7 +15,7 @@ from protocol.timestamps import now
 from tasks_app import operations
 from tasks_app.push.delivery import Deliverer
 from tasks_app.push.queue import EVENT, Outcome, PushQueue, Room
-from tasks_app.store import Page
+from tasks_app.tables.store import Page
 from tests.support.receiver import Receiver
 from tests.tasks_app.webhooks import all_done, idle, row, steps, tell, wait_for_row
 from tests.tasks_app.world import PATIENCE, World, ask, request, say, work

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.states import TaskState
-from tasks_app.record import Event, EventKind, TaskRecord, assemble, initial_status
+from tasks_app.tables.record import Event, EventKind, TaskRecord, assemble, initial_status
 from tests.tasks_app.writes import status
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

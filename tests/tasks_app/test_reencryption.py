@@ -21,8 +21,8 @@ from agents.secrets import EncryptionError, decrypt, encrypt
 from agents.signing import Signer
 from agents.signing_keys import generate_signing_key
 from protocol.timestamps import now
-from tasks_app import reencryption
 from tasks_app.models import PushConfig
+from tasks_app.push import reencryption
 
 CONFIGS = 25
 

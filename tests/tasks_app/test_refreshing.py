@@ -16,9 +16,9 @@ from agents.models import ApiKey
 from agents.registry import AgentEntry
 from agents.threads import in_thread
 from protocol.errors import AgentNotFoundError, UnauthenticatedError
-from tasks_app import refreshing
-from tasks_app.host import Host
-from tasks_app.process import make_host
+from tasks_app.execution.host import Host
+from tasks_app.live import refreshing
+from tasks_app.processes.process import make_host
 from tests.support.wire_cut import WireCut, open_wire_cut
 from tests.tasks_app.world import World, soon, until
 

@@ -11,10 +11,10 @@ import pytest
 from agents.registry import AgentEntry
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
+from tasks_app.execution.host import Host
 from tasks_app.execution.sweeping import sweep
-from tasks_app.host import Host
 from tasks_app.operations import cancel_task, send_message
-from tasks_app.record import Event, EventKind
+from tasks_app.tables.record import Event, EventKind
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import World, request, soon, until
 from tests.tasks_app.writes import START, change, creation, entry, open_desk, status

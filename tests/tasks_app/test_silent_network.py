@@ -13,8 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from agents.registry import AgentEntry
 from protocol.errors import UnavailableError
-from tasks_app.listener import Listener
-from tasks_app.store import Store
+from tasks_app.live.listener import Listener
+from tasks_app.tables.store import Store
 from tests.support.wire_cut import WireCut, open_wire_cut
 from tests.tasks_app.world import World, soon, until
 from tests.tasks_app.writes import change, creation, open_desk

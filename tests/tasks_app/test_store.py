@@ -10,8 +10,8 @@ import pytest
 from agents.registry import AgentEntry
 from protocol.errors import InternalError
 from protocol.states import TaskState
-from tasks_app.record import EventKind, TaskRecord
-from tasks_app.store import Page, Store
+from tasks_app.tables.record import EventKind, TaskRecord
+from tasks_app.tables.store import Page, Store
 from tests.tasks_app.world import World, soon
 from tests.tasks_app.writes import START, change, creation, entry, open_desk
 

@@ -14,11 +14,11 @@ from protocol.errors import InternalError
 from protocol.states import TaskState
 from tasks_app.execution import upkeep
 from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.host import Host
 from tasks_app.execution.sweeping import sweep
 from tasks_app.execution.upkeep import end_task
-from tasks_app.host import Host
 from tasks_app.journal import leases
-from tasks_app.listener import Listener
+from tasks_app.live.listener import Listener
 from tasks_app.operations import send_message
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import World, beat, chunk, request, say, soon, until
@@ -255,7 +255,7 @@ async def test_the_listener_survives_what_goes_wrong_while_it_catches_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catching up asks the database through the ORM, whose errors are of another kind."""
-    monkeypatch.setattr("tasks_app.listener._RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("tasks_app.live.listener._RETRY_SECONDS", 0.01)
     errors: list[Exception] = [DjangoOperationalError("gone"), psycopg.OperationalError("gone"), InternalError()]
 
     async def caught_up() -> None:

@@ -13,8 +13,8 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from agents.registry import AgentEntry
 from protocol.timestamps import now
-from tasks_app import usage
-from tasks_app.usage import Key, Usage, count, counted
+from tasks_app.tables import usage
+from tasks_app.tables.usage import Key, Usage, count, counted
 from tests.support.wire_cut import open_wire_cut
 from tests.tasks_app.world import ALICE, BOB, PATIENCE, World, soon
 

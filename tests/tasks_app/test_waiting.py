@@ -15,11 +15,11 @@ from protocol.errors import InvalidAgentResponseError, InvalidParamsError, Unsup
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.claiming import claim_task
+from tasks_app.execution.host import Host
 from tasks_app.execution.missed import hear_missed
-from tasks_app.host import Host
 from tasks_app.operations import cancel_task, send_message
 from tasks_app.operations.answering import Decision, Input, answer_task
-from tasks_app.record import TaskRecord
+from tasks_app.tables.record import TaskRecord
 from tests.tasks_app.checks import check_everything, events_of, said
 from tests.tasks_app.world import Act, World, chunk, request, say, soon, until
 

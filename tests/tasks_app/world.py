@@ -20,10 +20,10 @@ from protocol.model import Artifact, Message, Part, Role, TaskPushNotificationCo
 from protocol.requests import SendMessageConfiguration, SendMessageRequest
 from protocol.states import TaskState
 from tasks_app.execution.heartbeat import take_pulse
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import Call
-from tasks_app.process import make_host
-from tasks_app.record import TaskRecord
+from tasks_app.processes.process import make_host
+from tasks_app.tables.record import TaskRecord
 
 PATIENCE = 20.0
 """Seconds that anything here may take on a busy machine."""

@@ -16,7 +16,7 @@ from protocol.timestamps import print_timestamp
 from tasks_app.journal import Acceptance, Change, Creation, Journal
 from tasks_app.journal.statement import CHANNEL
 from tasks_app.journal.writer import Write
-from tasks_app.record import Event, EventKind, HistoryEntry, initial_status
+from tasks_app.tables.record import Event, EventKind, HistoryEntry, initial_status
 from tests.tasks_app.world import ALICE, PATIENCE
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -18,7 +18,7 @@ from protocol.model import Artifact, Message, Part, Role, TaskStatus
 from protocol.states import TaskState
 from tasks_app.models import Event, Task
 from tasks_app.models import Message as MessageRow
-from tasks_app.record import EventKind
+from tasks_app.tables.record import EventKind
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from django.contrib.auth.models import AnonymousUser, User
 
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.pages import live
 from tasks_app.pages.live import LiveTasks
-from tasks_app.process import get_host, stop_host
+from tasks_app.processes.process import get_host, stop_host
 
 STAFF = User(username="support", is_staff=True)
 

@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection
 from a2a_host.bindings.grpc import service_v03, service_v1
 from a2a_host.bindings.grpc.service import Service
 from a2a_host.bindings.health import is_healthy
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 
 _HealthContext = grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]
 

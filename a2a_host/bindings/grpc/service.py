@@ -36,7 +36,7 @@ from protocol.errors import (
     UnavailableError,
 )
 from protocol.model import Wire
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)

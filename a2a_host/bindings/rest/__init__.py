@@ -15,7 +15,7 @@ from a2a_host.bindings.service_parameters import ServiceParameters, read_service
 from a2a_host.bindings.sse import EventStream
 from agents.registry import AgentEntry
 from protocol.errors import AgentNotFoundError, UnauthenticatedError
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 from tasks_app.operations import Call
 
 

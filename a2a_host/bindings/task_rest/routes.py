@@ -10,7 +10,7 @@ from a2a_host.bindings.task_rest import views
 from a2a_host.bindings.task_rest.stream import DIALECT
 from agents.registry import AgentEntry
 from protocol.errors import UnauthenticatedError
-from tasks_app.host import Host
+from tasks_app.execution.host import Host
 
 _TASKS = views.TasksView.as_view()
 _TASK = views.TaskView.as_view()

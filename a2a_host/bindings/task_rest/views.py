@@ -23,8 +23,8 @@ from protocol.timestamps import print_timestamp
 from tasks_app import operations
 from tasks_app.operations import Call
 from tasks_app.operations.estimating import usual_duration
-from tasks_app.record import TaskRecord
-from tasks_app.usage import counted
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.usage import counted
 
 _VERBS = ("get", "head", "post", "put")
 

@@ -26,7 +26,7 @@ from a2a_host.websocket_protocol import MESSAGE_LIMIT
 from protocol.errors import A2AError, EnvelopeError, InternalError, UnavailableError
 from protocol.jsonrpc import Envelope, decode_envelope
 from tasks_app.operations import Call
-from tasks_app.process import get_host
+from tasks_app.processes.process import get_host
 
 logger = logging.getLogger(__name__)
 

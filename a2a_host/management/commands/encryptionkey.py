@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from a2a_host.services.files import write_private
 from agents.secrets import EncryptionError, encryption_keys, fernets
-from tasks_app.reencryption import holders, reencrypt
+from tasks_app.push.reencryption import holders, reencrypt
 
 SETTLE_SECONDS = 60
 """How old the file must be before a key may go: a process that began to store a secret before it saw the newest key has

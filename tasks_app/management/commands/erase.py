@@ -13,7 +13,7 @@ from psycopg_pool import PoolTimeout
 
 from agents.registration import one_line
 from tasks_app.models import Erasure
-from tasks_app.process import make_host
+from tasks_app.processes.process import make_host
 from tasks_app.retention.erasing import UnfinishedError, run_erasure
 from tasks_app.retention.requests import find, request_erasure
 from tasks_app.retention.scope import Scope

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from tasks_app.backlog import Backlog, read_backlog
+from tasks_app.execution.backlog import Backlog, read_backlog
 
 
 class Command(BaseCommand):

@@ -12,9 +12,9 @@ from django.conf import settings
 
 from protocol.errors import UnavailableError
 from tasks_app.content.unnamed import remove_unnamed
+from tasks_app.execution.host import Host
 from tasks_app.execution.sweeping import sweep
-from tasks_app.host import Host
-from tasks_app.process import get_host, stop_host
+from tasks_app.processes.process import get_host, stop_host
 from tasks_app.push.delivery import Deliverer
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import psycopg
 
-from tasks_app.link import Link
+from tasks_app.tables.link import Link
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import json
 
 from protocol.states import TaskState
-from tasks_app.record import Event, EventKind, TaskRecord
+from tasks_app.tables.record import Event, EventKind, TaskRecord
 
 TASK_COLUMNS = """t.id, t.agent_id, t.owner, t.context_id, t.state, t.status, t.status_at, t.created_at, t.metadata,
     t.last_seq, t.message_count, t.version, t.attempt, t.worker,

@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from agents.fingerprint import FINGERPRINT
 from agents.registry import Registry
 from protocol.errors import UnavailableError
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from protocol.states import TaskState
-from tasks_app.record import Event, TaskRecord, initial_status
+from tasks_app.tables.record import Event, TaskRecord, initial_status
 
 _Members = dict[str, Raw]
 

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from tasks_app.record import Event
-from tasks_app.store import Page
+from tasks_app.tables.record import Event
+from tasks_app.tables.store import Page
 
 REMEMBERED = 256
 """Events that a topic keeps at most."""

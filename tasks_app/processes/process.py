@@ -11,11 +11,11 @@ from tasks_app.execution.cancelling import cancel_here
 from tasks_app.execution.cascade import Cascade, cancel_orphans
 from tasks_app.execution.claiming import Claims
 from tasks_app.execution.handover import take_answer
+from tasks_app.execution.host import Behaviours, Host
 from tasks_app.execution.missed import hear_missed
 from tasks_app.execution.repeating import requeue
 from tasks_app.execution.sweeping import Sweeper, sweep
 from tasks_app.execution.upkeep import keep_up
-from tasks_app.host import Behaviours, Host
 from tasks_app.operations.delegating import HostDelegations
 
 _current: Host | None = None

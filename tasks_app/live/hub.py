@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from itertools import islice
 
 from protocol.errors import UnavailableError
-from tasks_app.interest import Interest
-from tasks_app.record import Event
-from tasks_app.store import Page, Store
-from tasks_app.topic import PAGE, Topic
+from tasks_app.live.interest import Interest
+from tasks_app.live.topic import PAGE, Topic
+from tasks_app.tables.record import Event
+from tasks_app.tables.store import Page, Store
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 
 from protocol.errors import UnavailableError
-from tasks_app.store import Store
+from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
 

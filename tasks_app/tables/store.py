@@ -10,10 +10,10 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool
 
 from protocol.errors import UnavailableError
-from tasks_app.loader import PATIENCE_SECONDS, RETRY_SECONDS, Loader
-from tasks_app.past import Past
-from tasks_app.record import Event, EventKind, TaskRecord
-from tasks_app.rows import EVENT_COLUMNS, event, full_record, full_tasks
+from tasks_app.tables.loader import PATIENCE_SECONDS, RETRY_SECONDS, Loader
+from tasks_app.tables.past import Past
+from tasks_app.tables.record import Event, EventKind, TaskRecord
+from tasks_app.tables.rows import EVENT_COLUMNS, event, full_record, full_tasks
 
 # The size of a body is known without reading it. A page has one event at least.
 _PAGED = f"""SELECT {EVENT_COLUMNS} FROM (
@@ -97,7 +97,7 @@ class Store:
         return {row[0] for row in await self.query(_EXISTING, [list(ids)])}
 
     async def past(self, task_id: str) -> Past:
-        """What its record does not tell of a task's past, for `tasks_app.past.task_at`."""
+        """What its record does not tell of a task's past, for `tasks_app.tables.past.task_at`."""
         statuses = [event(row) for row in await self.query(_STATUSES, [task_id])]
         return Past(statuses, [row[0] for row in await self.query(_FOLLOW_UPS, [task_id])])
 

@@ -7,10 +7,10 @@ import asyncio
 import psycopg
 
 from protocol.errors import A2AError, InternalError, UnavailableError
-from tasks_app.arrays import array, text
-from tasks_app.link import Link
-from tasks_app.record import TaskRecord
-from tasks_app.rows import full_record, full_tasks
+from tasks_app.tables.arrays import array, text
+from tasks_app.tables.link import Link
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.rows import full_record, full_tasks
 
 PATIENCE_SECONDS = 5.0
 """How long a read waits for a database that is away."""

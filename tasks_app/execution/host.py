@@ -23,23 +23,23 @@ from protocol.model import Task
 from protocol.requests import SendMessageRequest
 from protocol.states import FRUITLESS, RUNNING
 from tasks_app.content.running import fill_input
-from tasks_app.database import database_dsn
 from tasks_app.execution.doorbell import Doorbell
 from tasks_app.execution.execution import Execution
 from tasks_app.execution.heartbeat import Heartbeat, Pulse, take_pulse
+from tasks_app.execution.lasting import Lasting
 from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
-from tasks_app.hub import Hub
 from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL
 from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
-from tasks_app.lasting import Lasting
-from tasks_app.listener import Listener
-from tasks_app.record import TaskRecord
-from tasks_app.refreshing import Refreshing
-from tasks_app.store import Store
-from tasks_app.usage import Usage
+from tasks_app.live.hub import Hub
+from tasks_app.live.listener import Listener
+from tasks_app.live.refreshing import Refreshing
+from tasks_app.tables.database import database_dsn
+from tasks_app.tables.record import TaskRecord
+from tasks_app.tables.store import Store
+from tasks_app.tables.usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Behaviours:
 class Host:
     """One per process and event loop. `role` names the agents whose code runs here: "web" or "worker".
 
-    Made by `tasks_app.process.make_host`, which knows what `behaviours` builds on it.
+    Made by `tasks_app.processes.process.make_host`, which knows what `behaviours` builds on it.
     """
 
     def __init__(self, role: str, behaviours: Callable[[Host], Behaviours]) -> None:

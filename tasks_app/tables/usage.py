@@ -17,7 +17,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from protocol.timestamps import now
-from tasks_app.arrays import arrays, moment, text
+from tasks_app.tables.arrays import arrays, moment, text
 
 logger = logging.getLogger(__name__)
 

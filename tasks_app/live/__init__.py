@@ -1,0 +1,1 @@
+"""What happens, as it happens: events for streams, and what other processes announce."""

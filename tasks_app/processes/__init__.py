@@ -1,0 +1,1 @@
+"""The host of a process, and the Celery worker."""
