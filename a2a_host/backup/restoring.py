@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from typing import IO
 
@@ -24,6 +25,7 @@ from a2a_host.services.files import write_private
 from tasks_app.tables.database import database_dsn
 
 _PIECE = 1024 * 1024
+_HANGING_UP_SECONDS = 2.0
 _TABLES = """SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
     AND relkind IN ('r', 'p', 'v', 'm', 'S')"""
 _OTHERS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -75,12 +77,22 @@ def restore_backup(archive: Archive, force: bool, say: Say) -> None:
 
 def _check_database(force: bool) -> None:
     with psycopg.connect(database_dsn(), autocommit=True) as connection:
-        ((others,),) = connection.execute(_OTHERS)
+        others = _others(connection)
         ((tables,),) = connection.execute(_TABLES)
     if others:
         raise BackupError(f"{others} others use the database: stop the host first")
     if tables and not force:
         raise BackupError("The database is not empty: restore into a new one, or drop what it holds with --force")
+
+
+def _others(connection: psycopg.Connection) -> int:
+    """How many use the database besides; who has just hung up is there for another moment."""
+    deadline = time.monotonic() + _HANGING_UP_SECONDS
+    while True:
+        ((others,),) = connection.execute(_OTHERS)
+        if not others or time.monotonic() > deadline:
+            return int(others)
+        time.sleep(0.05)
 
 
 def _check_keys(archive: Archive, force: bool) -> None:

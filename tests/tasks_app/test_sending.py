@@ -129,6 +129,8 @@ async def test_a_follow_up_to_a_busy_task_is_refused(world: World) -> None:
     entry = await world.add_agent(act)
     call = world.call(entry)
     first = await soon(send_message(call, request(immediately=True)))
+    (run,) = world.hosts[0].executions.values()
+    await until(lambda: run.record.state is TaskState.WORKING, "what the agent said first to be stored")
     before = await world.dump()
     with pytest.raises(UnsupportedOperationError):
         await soon(send_message(call, request(task_id=first.record.id)))
