@@ -4,8 +4,8 @@ Guarantees:
 - a future is answered after the commit, so no event leaves the process before it is stored;
 - a batch is in flight alone, and a task's next write waits for the one that it builds on: their order holds;
 - a batch that the database refuses is sent again one by one, so only the culprit gets the error;
-- after a broken connection the outcome of the batch is read back before anything is sent again: nothing is written
-  twice, and nothing that was written is reported as lost;
+- after a broken connection the outcome of the batch is read back before anything is sent again, and after the statement
+  has ended that may go on without it: nothing is written twice, and nothing that was written is reported as lost;
 - while the database takes nothing (it is away, full, read-only), changes of stored tasks wait, and new tasks are
   refused after some seconds; one whose outcome is open waits until the database tells.
 """
@@ -16,12 +16,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import psycopg
 
 from protocol.errors import A2AError, InternalError, UnavailableError
-from tasks_app.journal import statement
+from tasks_app.journal import outcome, statement
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.trouble import Trouble, leaves_outcome_open, may_pass
 from tasks_app.tables.link import Link, NotSentError
@@ -33,9 +32,6 @@ BATCH_CHARACTERS = 4_000_000
 _CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
 _LOOK_SECONDS = 0.25
-
-_READ_BACK = """SELECT t.id, t.version, t.worker, e.body, e.created_at FROM unnest(%s::text[], %s::int[]) AS w(id, seq)
-    JOIN tasks_app_task t ON t.id = w.id LEFT JOIN tasks_app_event e ON e.task_id = w.id AND e.seq = w.seq"""
 
 Write = Creation | Change
 
@@ -50,6 +46,7 @@ class Journal:
         self._waiting: deque[Write] = deque()
         self._wake = asyncio.Event()
         self._link: Link | None = None
+        self._backend = ""  # of the connection that was opened last
         self._trouble: Trouble | None = None
         self._writer: asyncio.Task[None] | None = None
         self._clock: asyncio.Task[None] | None = None
@@ -88,7 +85,13 @@ class Journal:
         return write.done
 
     async def _connect(self) -> Link:
-        return await Link.open(self._dsn, statement.STATEMENTS)
+        link = await Link.open(self._dsn, statement.STATEMENTS | outcome.STATEMENTS)
+        try:
+            self._backend = str((await link.execute(outcome.BACKEND, []))[0])
+        except BaseException:
+            await link.close()
+            raise
+        return link
 
     async def _disconnect(self) -> None:
         link, self._link = self._link, None
@@ -230,27 +233,9 @@ class Journal:
         return changes
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
-        firsts = [w.events[0].seq if isinstance(w, Change) and w.events else 0 for w in batch]
-        async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
-            cursor = await connection.execute("SELECT pg_is_in_recovery()")
-            if await cursor.fetchone() == (True,):
-                raise psycopg.OperationalError("a standby may not have yet what is stored")
-            cursor = await connection.execute(_READ_BACK, [[w.task_id for w in batch], firsts])
-            stored = {row[0]: row[1:] for row in await cursor.fetchall()}
-        won = {w.task_id for w in batch if w.task_id in stored and _is_stored(w, stored[w.task_id])}
+        won = await outcome.stored_writes(self._dsn, self._backend, batch)
         self._answer([w for w in batch if w.task_id in won], won)
         return [w for w in batch if w.task_id not in won]
-
-
-def _is_stored(write: Write, row: tuple[Any, ...]) -> bool:
-    """Whether this very write is in the database. Version and attempt do not tell: a rival's are the same, and more
-    may have been written since. Its first event does; a claim has none, but a name."""
-    version, worker, body, created_at = row
-    if isinstance(write, Creation):
-        return True
-    if write.events:
-        return bool((body, created_at) == (write.events[0].body, write.events[0].created_at))
-    return bool(version > write.version and worker == write.worker)
 
 
 def _characters(write: Write) -> int:

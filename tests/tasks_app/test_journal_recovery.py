@@ -56,6 +56,28 @@ async def blocked_backend(world: World, blocker: int) -> int:
     return int(rows[0][0])
 
 
+async def test_a_statement_that_goes_on_without_its_connection(
+    world: World, desk: Desk, wire: WireCut, agent: AgentEntry, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waits for a row lock, and its backend does not notice that nobody is there any more: it is waited for. Sent
+    again, the change would find that somebody, itself, was first."""
+    old, new = creation(agent.id), creation(agent.id, "m-1")
+    await desk.submit(old)
+    async with world.locked_tasks() as lock:
+        update = change(old.task_id, 1)
+        outcomes = asyncio.create_task(desk.submit(update, new))
+        pid = await blocked_backend(world, lock)
+        wire.cut()
+        await until(lambda: "OpenOutcomeError" in caplog.text, "the look at what became of it")
+        assert await world.query("SELECT pid FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", [lock]) == [
+            (pid,)
+        ], "it was not sent again"
+    assert await soon(outcomes) == [True, True]
+    assert [w for batch in desk.published for w in batch] == [old, update, new]
+    assert dict(await world.query("SELECT id, version FROM tasks_app_task")) == {old.task_id: 2, new.task_id: 1}
+    assert await world.query("SELECT seq FROM tasks_app_event") == [(1,)]
+
+
 async def test_a_connection_that_breaks_after_the_commit(
     world: World, desk: Desk, wire: WireCut, agent: AgentEntry
 ) -> None:
