@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases.reading import state
 from tests.support.callers import Caller
 from tests.support.deployment import Deployment, Web, wait_until
 from tests.support.peers import JsonRpcPeer, RestPeer, envelope, message
@@ -79,6 +80,7 @@ def test_0_3_works_there(alice: Caller, rpc: RootRpc) -> None:
     old = {"messageId": message()["messageId"], "role": "user", "kind": "message", "parts": parts}
     params: dict[str, Any] = {"message": old, "configuration": {"blocking": False}}
     task = rpc.with_headers(a2a_version=None).call("message/send", params)
+    wait_until(lambda: state(rpc.get(task["id"])) == "WORKING", "the task to be at work")
     headers = {name: value for name, value in alice.headers.items() if name != "a2a-version"}
     read = get(alice, f"/v1/tasks/{task['id']}", **headers)
     assert (read.status_code, read.json()["id"]) == (200, task["id"])

@@ -35,7 +35,10 @@ AGENTS = [
 ]
 _ROWS = """SELECT p.id, task_id, size, digest, media_type, filename FROM tasks_app_storedpart p
     JOIN tasks_app_task t ON t.id = p.task_id WHERE t.owner = %s ORDER BY p.id"""
-_ALL_ROWS = "SELECT count(*) FROM tasks_app_storedpart"
+_ALL_IDS = "SELECT id FROM tasks_app_storedpart"
+_STRAY_IDS = (
+    "SELECT id FROM tasks_app_storedpart p WHERE NOT EXISTS (SELECT FROM tasks_app_task t WHERE t.id = p.task_id)"
+)
 
 
 @dataclass(slots=True)
@@ -65,12 +68,19 @@ class Site:
         """(id, task, size, digest, media type, filename) of a caller's files."""
         return self.deployment.query(_ROWS, [caller.owner])
 
+    def strays(self) -> set[str]:
+        """Ids of files without a row, and of rows without a task."""
+        names = self.names()
+        known = {part_id for (part_id,) in self.deployment.query(_ALL_IDS)}
+        return (names - known) | {part_id for (part_id,) in self.deployment.query(_STRAY_IDS)}
+
     @contextmanager
-    def no_new_files(self) -> Iterator[None]:
-        """What happens inside leaves neither a file nor a row of one."""
-        before = self.names(), self.deployment.query(_ALL_ROWS)
+    def no_new_files(self, caller: Caller) -> Iterator[None]:
+        """What a caller does inside leaves neither a file nor a row of one. Tasks of others may go on meanwhile."""
+        strays, rows = self.strays(), self.rows(caller)
         yield
-        assert (self.names(), self.deployment.query(_ALL_ROWS)) == before
+        assert self.strays() <= strays
+        assert self.rows(caller) == rows
 
 
 @pytest.fixture(scope="package")

@@ -52,7 +52,7 @@ def test_grpc(site: Site, alice: Caller) -> None:
     assert task["history"][0]["parts"] == BIG
     assert peer.get(task["id"]) == task
     assert peer.list(includeArtifacts=True)["tasks"][0]["artifacts"][0]["parts"] == BIG
-    with site.no_new_files():
+    with site.no_new_files(alice):
         assert alice.jsonrpc("mirror").send({"message": sent})["task"]["id"] == task["id"]
     with peer.say_streaming(BIG) as stream:
         artifacts = [e.response["artifactUpdate"] for e in stream.rest() if "artifactUpdate" in e.response]

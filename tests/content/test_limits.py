@@ -19,7 +19,7 @@ FORGED = "stored:raw:0198c8f0-0000-7000-8000-000000000001:5:"
 def test_more_than_a_task_may_have(site: Site, alice: Caller) -> None:
     peer = alice.jsonrpc("narrow")
     two = [{"text": "small"}, {"raw": encoded(bytes(9000))}, {"raw": encoded(bytes(9000))}]
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.parts[2]") as refusal:
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.parts[2]") as refusal:
         peer.send({"message": message(two)})
     said = "would bring the files of the task to 18000 bytes; at most 16000 are allowed (max_task_bytes)"
     assert refusal.value.violations == {"message.parts[2]": said}
@@ -29,10 +29,10 @@ def test_more_than_a_task_may_have(site: Site, alice: Caller) -> None:
 def test_what_is_no_base64(site: Site, alice: Caller, raw: str) -> None:
     body = '{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"},{"raw":"' + raw + '"}]}}'
     for peer in (alice.jsonrpc("mirror"), alice.rest("mirror")):
-        with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.parts[1].raw"):
+        with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.parts[1].raw"):
             peer.send(body)
     old = {"kind": "file", "file": {"bytes": raw}}
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.parts[0].file.bytes"):
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.parts[0].file.bytes"):
         OldJsonRpc(alice, "mirror").send(old_message([old]))
 
 
@@ -50,7 +50,7 @@ def test_big_base64_in_other_places_stays_there(site: Site, alice: Caller) -> No
     task = alice.jsonrpc("mirror").send({"message": sent, "metadata": {long: 1}})["task"]
     assert task["history"][0]["parts"] == sent["parts"]
     assert task["history"][0]["metadata"] == {"raw": long}
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.messageId"):
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.messageId"):
         alice.jsonrpc("mirror").send({"message": message(messageId=long)})
 
 
@@ -91,7 +91,7 @@ def test_an_agent_that_says_too_much(site: Site, alice: Caller) -> None:
 def test_an_agent_whose_place_is_full(site: Site, alice: Caller) -> None:
     peer = alice.jsonrpc("full")
     peer.send({"message": message([{"raw": encoded(bytes(15_000))}])})
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.parts[0]") as refusal:
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.parts[0]") as refusal:
         peer.send({"message": message([{"raw": encoded(bytes(15_000))}])})
     said = "would bring the files of the agent to 45000 bytes; at most 40000 are allowed (max_stored_bytes)"
     assert refusal.value.violations == {"message.parts[0]": said}
@@ -102,12 +102,12 @@ def test_a_follow_up_that_is_refused_leaves_no_file(site: Site, alice: Caller) -
     peer = alice.jsonrpc("mirror")
     done = peer.say("hi")["id"]
     big = [{"raw": encoded(FILE)}]
-    with site.no_new_files(), alice.refused("UNSUPPORTED_OPERATION"):
+    with site.no_new_files(alice), alice.refused("UNSUPPORTED_OPERATION"):
         peer.send({"message": message(big, taskId=done)})
-    with site.no_new_files(), alice.refused("TASK_NOT_FOUND"):
+    with site.no_new_files(alice), alice.refused("TASK_NOT_FOUND"):
         peer.send({"message": message(big, taskId="nobody's")})
     asked = alice.jsonrpc("asking").say("hi")
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.contextId"):
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.contextId"):
         alice.jsonrpc("asking").send({"message": message(big, taskId=asked["id"], contextId="another")})
 
 

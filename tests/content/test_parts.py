@@ -137,11 +137,11 @@ def test_a_repeated_message_stores_nothing_more(site: Site, alice: Caller) -> No
     peer = alice.jsonrpc("mirror")
     sent = message(PARTS)
     task = peer.send({"message": sent})["task"]
-    with site.no_new_files():
+    with site.no_new_files(alice):
         assert peer.send({"message": sent})["task"] == task
         assert alice.rest("mirror").send({"message": sent})["task"] == task
     other = sent | {"parts": [{"raw": encoded(FILE[:-1] + b"!")}]}
-    with site.no_new_files(), alice.refused("INVALID_PARAMS", "message.messageId"):
+    with site.no_new_files(alice), alice.refused("INVALID_PARAMS", "message.messageId"):
         peer.send({"message": other})
 
 
