@@ -6,6 +6,7 @@ Agent code may block the event loop of its process for longer than a lease; the 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -62,12 +63,14 @@ class Heartbeat:
         self._heard = heard
         self._stopping = threading.Event()
         self._connection: psycopg.Connection | None = None
-        self._heard_at = 0.0
+        self._begun_at = 0.0
+        self._heard_at = math.inf  # Until it begins nobody waits for it.
         self.resumed_at = 0.0
         self._thread = threading.Thread(target=self._beat_forever, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin with a first beat at once."""
+        self._begun_at, self._heard_at = time.monotonic(), -math.inf
         self._thread.start()
 
     def stop(self) -> None:
@@ -77,6 +80,12 @@ class Heartbeat:
             self._thread.join(timeout=1)
         else:
             self._disconnect()
+
+    @property
+    def unheard(self) -> bool:
+        """Whether the database has not taken a beat lately, though it may answer: one that is read-only or full takes
+        those of others neither, and their leases are over while they live."""
+        return time.monotonic() - self._heard_at > BLIND_SECONDS
 
     def _beat_forever(self) -> None:
         while True:
@@ -95,7 +104,7 @@ class Heartbeat:
 
     def _note_the_time(self) -> None:
         now = time.monotonic()
-        if self._heard_at and now - self._heard_at > BLIND_SECONDS:
+        if now - max(self._begun_at, self._heard_at) > BLIND_SECONDS:
             self.resumed_at = now
         self._heard_at = now
 

@@ -3,7 +3,8 @@
 Every process looks, so one that is alive is enough. With LEASE_SECONDS = 8 (L) a process is heard every L/5, and looked
 for as often: its lease is over at most L after its death, found over within L/5, and found so once more within another
 L/5, which makes it dead: 11.2 s, and what the statements take. A process that could not look for a while, since the
-database was away or it was stopped itself, first gives all others the time of a lease to be heard.
+database was away or it was stopped itself, first gives all others the time of a lease to be heard. One whose own
+heartbeat the database does not take judges nobody: it takes those of others neither.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Sweeper:
 
     async def look(self) -> int:
         """Look once. Returns how many tasks were found that nobody holds."""
+        if self._host.heartbeat.unheard:
+            return 0
         found = [task for task in await leases.expired(self._host.store) if task.overdue or not self._runs_here(task)]
         now = time.monotonic()
         if self._looked_at and now - self._looked_at > BLIND_SECONDS:

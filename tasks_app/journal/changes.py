@@ -63,7 +63,8 @@ class Change:
     """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
 
     `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` and `deadline_at` None keep what
-    is stored. With `if_unheld` it is lost too while the lease of the task holds.
+    is stored. With `if_unheld` it is lost too while the lease of the task holds, and refused as creations are where the
+    database takes nothing for some seconds: leases are over then that nobody could extend.
     `stored` is called with the outcome before the events are published, so that who asked never lags behind a reader:
     won or lost, or None for a write that the database refuses to take. `has_push_configs` is known once it is won.
     `has_stored_parts` says that parts of it are kept in files.

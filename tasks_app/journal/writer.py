@@ -6,8 +6,8 @@ Guarantees:
 - a batch that the database refuses is sent again one by one, so only the culprit gets the error;
 - after a broken connection the outcome of the batch is read back before anything is sent again, and after the statement
   has ended that may go on without it: nothing is written twice, and nothing that was written is reported as lost;
-- while the database takes nothing (it is away, full, read-only), changes of stored tasks wait, and new tasks are
-  refused after some seconds; one whose outcome is open waits until the database tells.
+- while the database takes nothing (it is away, full, read-only), changes of stored tasks wait; new tasks, and verdicts
+  on runs that nobody holds, are refused after some seconds. One whose outcome is open waits until the database tells.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ class Journal:
         self._closing = True
 
     def submit(self, write: Write) -> asyncio.Future[bool]:
-        """Queue a write. Its future tells, after the commit, whether it was won; it raises `UnavailableError` for a
-        creation that the database could not take in time, `InternalError` for a write that it refuses.
+        """Queue a write. Its future tells, after the commit, whether it was won. It raises `UnavailableError` for a
+        creation, or a change `if_unheld`, that the database could not take in time, `InternalError` for a write that it
+        refuses.
         """
         if self._closing:
             self._refuse(write, UnavailableError(retry_after=1))
@@ -181,7 +182,7 @@ class Journal:
 
     async def _recover(self, batch: list[Write], error: psycopg.Error) -> list[Write]:
         """Reconnect, at first at once and then with a pause before each try; answer the writes that were stored after
-        all, refuse the new tasks that have waited for too long, and return what is to be sent again.
+        all, refuse what has waited for too long and may be refused, and return what is to be sent again.
 
         The connection is a new one even if the server has answered: another one may lead to a server that takes writes.
         """
@@ -192,7 +193,7 @@ class Journal:
             if self._trouble.seconds >= _CREATION_PATIENCE:
                 self._refuse_waiting()
                 if not open_outcome:
-                    batch = self._without_creations(batch)
+                    batch = self._without_refusable(batch)
             if not at_once:
                 await asyncio.sleep(_RETRY_SECONDS)
             try:
@@ -220,17 +221,18 @@ class Journal:
                 self._refuse_waiting()
 
     def _refuse_waiting(self) -> None:
-        self._waiting = deque(self._without_creations(self._waiting))
+        self._waiting = deque(self._without_refusable(self._waiting))
 
-    def _without_creations(self, writes: Iterable[Write]) -> list[Write]:
-        """Refuse the new tasks among writes that are not stored: nobody was told of them. Changes are left."""
-        changes: list[Write] = []
+    def _without_refusable(self, writes: Iterable[Write]) -> list[Write]:
+        """Refuse the new tasks among writes that are not stored, since nobody was told of them, and what was to happen
+        to tasks that nobody holds: their processes could not say that they live. Other changes are left."""
+        left: list[Write] = []
         for write in writes:
-            if isinstance(write, Creation):
+            if isinstance(write, Creation) or write.if_unheld:
                 self._refuse(write, UnavailableError(retry_after=5))
             else:
-                changes.append(write)
-        return changes
+                left.append(write)
+        return left
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
         won = await outcome.stored_writes(self._dsn, self._backend, batch)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
 import pytest_asyncio
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from agents.registry import AgentEntry
 from agents.runtimes.base import Run, Updates
@@ -83,6 +82,29 @@ async def test_a_server_that_takes_no_writes(world: World, agent: AgentEntry, st
 
 
 @pytest.mark.usefixtures("fault")
+async def test_a_verdict_does_not_wait_for_the_server(world: World, agent: AgentEntry) -> None:
+    """Leases are over, as nobody could extend them. Who ends tasks without a lease has to look again, afterwards."""
+    async with open_desk(world.dsn) as desk:
+        living, waiting = creation(agent.id), creation(agent.id)
+        await desk.submit(living, waiting)
+        await world.query("INSERT INTO fault VALUES ('53100')")
+        await world.query("ALTER TABLE tasks_app_task DISABLE TRIGGER fail")
+        await world.query("UPDATE tasks_app_task SET lease_until = now() - interval '1 s'")
+        await world.query("ALTER TABLE tasks_app_task ENABLE TRIGGER fail")
+        before = await world.dump()
+        verdict = change(living.task_id, 1, TaskState.FAILED, new_attempt=2, worker=None, if_unheld=True)
+        other = asyncio.create_task(desk.submit(change(waiting.task_id, 1)))
+        late = change(waiting.task_id, 2, TaskState.FAILED, new_attempt=2, worker=None, if_unheld=True)
+        for error in await desk.submit(verdict, late):
+            assert isinstance(error, UnavailableError)
+        assert await world.dump() == before
+        await world.query("DELETE FROM fault")
+        assert await soon(other) == [True]
+        versions = await world.query("SELECT id, version, attempt FROM tasks_app_task ORDER BY version")
+        assert versions == [(living.task_id, 1, 1), (waiting.task_id, 2, 1)]
+
+
+@pytest.mark.usefixtures("fault")
 async def test_a_host_without_runs_finds_out_that_the_disk_has_room_again(world: World, agent: AgentEntry) -> None:
     """There is no change to try with: new tasks are the tries."""
     async with open_desk(world.dsn) as desk:
@@ -116,23 +138,12 @@ async def test_a_run_keeps_its_result_until_the_server_takes_it(world: World) ->
     assert (await world.load(answer.record.id)).state is TaskState.COMPLETED
 
 
-@asynccontextmanager
-async def read_only(world: World) -> AsyncIterator[None]:
-    """New sessions in the test database may only read; those that are there already go on as they are."""
-    name = conninfo_to_dict(world.dsn)["dbname"]
-    await world.query(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-    try:
-        yield
-    finally:
-        await world.query(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-
-
 async def test_the_connection_breaks_and_the_next_server_is_read_only(world: World, agent: AgentEntry) -> None:
     """As after a failover to a standby: the journal connects again until it gets to a server that takes writes."""
     async with open_wire_cut(world.dsn) as wire, open_desk(wire.dsn) as desk:
         old = creation(agent.id)
         await desk.submit(old)
-        async with read_only(world):
+        async with world.read_only():
             wire.cut()
             update, refused = change(old.task_id, 1), creation(agent.id)
             waiting = asyncio.create_task(desk.submit(update, refused))

@@ -120,6 +120,23 @@ class World:
             yield lock.info.backend_pid
             await lock.rollback()
 
+    @asynccontextmanager
+    async def read_only(self, *, all_sessions: bool = False) -> AsyncIterator[None]:
+        """New sessions in the test database may only read. Those that are there already go on as they are, or with
+        `all_sessions` end, except for the test's own."""
+        ((name,),) = await self.query("SELECT current_database()")
+        await self.query(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        try:
+            if all_sessions:
+                await self.query(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database()"
+                    " AND pid <> pg_backend_pid() AND state <> 'idle in transaction'"
+                )
+            yield
+        finally:
+            await self.query(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+
     async def load(self, task_id: str) -> TaskRecord:
         """A task as stored now."""
         record = await self.hosts[0].store.load(task_id)
