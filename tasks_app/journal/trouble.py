@@ -37,7 +37,8 @@ def leaves_outcome_open(error: Exception) -> bool:
 
 
 class Trouble:
-    """From the first failure to the next success. Each kind of failure is logged once."""
+    """From the first failure to the next success, or until nothing is left to write: then nobody knows whether it goes
+    on. Each kind of failure is logged once."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -62,3 +63,7 @@ class Trouble:
     def end(self) -> None:
         """The database has taken a write."""
         logger.warning("The journal writes again, after %.1f s", self.seconds)
+
+    def forget(self) -> None:
+        """Nothing waits for the database any more."""
+        logger.warning("The journal has nothing left to write, after %.1f s", self.seconds)

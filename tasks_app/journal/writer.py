@@ -102,6 +102,9 @@ class Journal:
     async def _write_forever(self) -> None:
         while True:
             if not self._waiting:
+                if self._trouble is not None:
+                    self._trouble.forget()
+                    self._trouble = None
                 if self._closing:
                     return
                 self._wake.clear()

@@ -12,14 +12,14 @@ from psycopg.conninfo import make_conninfo
 
 from agents.registry import AgentEntry
 from agents.runtimes.base import Run, Updates
-from protocol.errors import UnavailableError
+from protocol.errors import InternalError, UnavailableError
 from protocol.states import TaskState
 from tasks_app.journal import writer
 from tasks_app.journal.trouble import may_pass
 from tasks_app.operations import send_message
-from tests.support.wire_cut import open_wire_cut
+from tests.support.wire_cut import WireCut, open_wire_cut
 from tests.tasks_app.world import World, request, soon, until
-from tests.tasks_app.writes import change, creation, open_desk
+from tests.tasks_app.writes import Desk, change, creation, open_desk
 
 PATIENCE = 0.25  # the journal's, in these tests
 
@@ -115,6 +115,51 @@ async def test_a_host_without_runs_finds_out_that_the_disk_has_room_again(world:
         assert await world.query("SELECT count(*) FROM tasks_app_task") == [(0,)]
         await world.query("DELETE FROM fault")
         assert await desk.submit(creation(agent.id, "m-0")) == [True]
+
+
+async def idle_disconnect(wire: WireCut, desk: Desk) -> None:
+    """Long after all that, the connection of the idle journal goes, as by a restart of the server."""
+    loop = asyncio.get_running_loop()
+    later = loop.time() + 2 * PATIENCE
+    await until(lambda: loop.time() > later, "the journal's patience to be over")
+    link = desk.journal._link
+    assert link is not None
+    wire.cut()
+    await soon(asyncio.shield(link.broken))
+
+
+async def test_trouble_ends_with_what_is_read_back(world: World, agent: AgentEntry) -> None:
+    """A healthy server takes the next task, and those of a burst: none is refused for what was long ago."""
+    async with open_wire_cut(world.dsn) as wire, open_desk(wire.dsn) as desk:
+        wire.cut_next_reply()
+        assert await desk.submit(creation(agent.id)) == [True]
+        assert wire.cut_happened.is_set()
+        await idle_disconnect(wire, desk)
+        assert await desk.submit(*(creation(agent.id) for _ in range(3))) == [True] * 3
+
+
+@pytest.mark.usefixtures("fault")
+async def test_trouble_ends_with_what_is_refused(world: World, agent: AgentEntry) -> None:
+    """The same after a server that was full and took no new task, or that refused a write for its own sake."""
+    async with open_wire_cut(world.dsn) as wire, open_desk(wire.dsn) as desk:
+        old = creation(agent.id)
+        await desk.submit(old)
+        await world.query("INSERT INTO fault VALUES ('53100')")
+        (outcome,) = await desk.submit(creation(agent.id))
+        assert isinstance(outcome, UnavailableError)
+        await world.query("DELETE FROM fault")
+        await idle_disconnect(wire, desk)
+        assert await desk.submit(creation(agent.id)) == [True]
+        await world.query("INSERT INTO fault VALUES ('53100')")
+        update = desk.journal.submit(change(old.task_id, 1))
+        await until(lambda: desk.journal._trouble, "the journal's first failure")
+        await world.query("UPDATE fault SET state = '22012'")
+        with pytest.raises(InternalError):
+            await soon(update)
+        await world.query("DELETE FROM fault")
+        await idle_disconnect(wire, desk)
+        assert await desk.submit(creation(agent.id)) == [True]
+        assert await world.query("SELECT count(*) FROM tasks_app_task") == [(3,)]
 
 
 @pytest.mark.usefixtures("fault")
