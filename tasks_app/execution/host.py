@@ -146,6 +146,8 @@ class Host:
             await self.behaviours.hand_back(given_up)
         except UnavailableError:
             logger.warning("%d runs could not be handed back; they will be missed in time", len(given_up))
+        except Exception:  # Stopping goes on, whatever it is.
+            logger.exception("%d runs could not be handed back; they will be missed in time", len(given_up))
 
     def execute(
         self,

@@ -1,4 +1,4 @@
-"""When the database does not take what the journal gives it: what an error means, and for how long it has been so."""
+"""When the database does not take what the journal gives it: what became of the write, and for how long it is so."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ import logging
 import time
 
 import psycopg
-from psycopg.errors import ReadOnlySqlTransaction
 
 from tasks_app.tables.link import NotSentError
 
 logger = logging.getLogger(__name__)
-
-# Classes of SQLSTATE that another try may not give: connection exceptions, rollbacks such as deadlocks, no disk space
-# or memory, locks, an operator's cancel or shutdown, input and output.
-_PASSING_CLASSES = ("08", "40", "53", "55", "57", "58")
-
-
-def may_pass(error: Exception) -> bool:
-    """Whether the same write may be taken another time; otherwise it is the write that the database refuses."""
-    if isinstance(error, ReadOnlySqlTransaction):  # A standby, or a server that was closed to writes.
-        return True
-    state = error.sqlstate if isinstance(error, psycopg.Error) else None
-    if state is None:
-        return isinstance(error, psycopg.OperationalError)
-    return state[:2] in _PASSING_CLASSES
 
 
 def leaves_outcome_open(error: Exception) -> bool:

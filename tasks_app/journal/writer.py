@@ -22,8 +22,9 @@ import psycopg
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import outcome, statement
 from tasks_app.journal.changes import Change, Creation
-from tasks_app.journal.trouble import Trouble, leaves_outcome_open, may_pass
+from tasks_app.journal.trouble import Trouble, leaves_outcome_open
 from tasks_app.tables.link import Link, NotSentError
+from tasks_app.tables.passing import may_pass
 
 logger = logging.getLogger(__name__)
 

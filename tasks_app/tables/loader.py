@@ -9,6 +9,7 @@ import psycopg
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.tables.arrays import array, text
 from tasks_app.tables.link import Link
+from tasks_app.tables.passing import may_pass
 from tasks_app.tables.record import TaskRecord
 from tasks_app.tables.rows import full_record, full_tasks
 
@@ -59,10 +60,8 @@ class Loader:
         failure: A2AError | None = None
         try:
             records = await self._read(list(batch))
-        except psycopg.OperationalError:
-            failure = UnavailableError(retry_after=5)
         except Exception as error:
-            failure = InternalError()
+            failure = UnavailableError(retry_after=5) if may_pass(error) else InternalError()
             failure.__cause__ = error
         for task_id, waiters in batch.items():
             for waiter in waiters:
@@ -81,9 +80,9 @@ class Loader:
                 if self._link is None:
                     self._link = await Link.open(self._dsn, _STATEMENTS)
                 return {row[0]: full_record(row) for row in await self._link.fetch(_LOAD, [array(map(text, ids))])}
-            except psycopg.OperationalError:
+            except psycopg.Error as error:
                 await self._drop_link()
-                if loop.time() > deadline:
+                if not may_pass(error) or loop.time() > deadline:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
 

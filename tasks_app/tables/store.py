@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg_pool import AsyncConnectionPool
 
 from protocol.errors import UnavailableError
 from tasks_app.tables.loader import PATIENCE_SECONDS, RETRY_SECONDS, Loader
+from tasks_app.tables.passing import may_pass
 from tasks_app.tables.past import Past
 from tasks_app.tables.record import Event, EventKind, TaskRecord
 from tasks_app.tables.rows import EVENT_COLUMNS, event, full_record, full_tasks
@@ -107,15 +109,24 @@ class Store:
         return (rows[0][0], rows[0][1]) if rows else None
 
     async def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Rows of one statement that may run twice. A broken connection is replaced; without a database for some
-        seconds it raises UnavailableError."""
+        """Rows of one statement that may run twice. A broken connection is replaced; without a database that takes it,
+        for some seconds, it raises UnavailableError."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE_SECONDS
         while True:
             try:
-                async with self.pool.connection(timeout=PATIENCE_SECONDS) as connection:
-                    return await (await connection.execute(sql, parameters)).fetchall()
-            except psycopg.OperationalError as error:
+                return await self._rows(sql, parameters)
+            except psycopg.Error as error:
+                if not may_pass(error):
+                    raise
                 if loop.time() > deadline:
                     raise UnavailableError(retry_after=5) from error
                 await asyncio.sleep(RETRY_SECONDS)
+
+    async def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        async with self.pool.connection(timeout=PATIENCE_SECONDS) as connection:
+            try:
+                return await (await connection.execute(sql, parameters)).fetchall()
+            except ReadOnlySqlTransaction:
+                await connection.close()  # Another one may lead to a server that takes writes.
+                raise

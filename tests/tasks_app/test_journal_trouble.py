@@ -15,8 +15,8 @@ from agents.runtimes.base import Run, Updates
 from protocol.errors import InternalError, UnavailableError
 from protocol.states import TaskState
 from tasks_app.journal import writer
-from tasks_app.journal.trouble import may_pass
 from tasks_app.operations import send_message
+from tasks_app.tables.passing import may_pass
 from tests.support.wire_cut import WireCut, open_wire_cut
 from tests.tasks_app.world import World, request, soon, until
 from tests.tasks_app.writes import Desk, change, creation, open_desk

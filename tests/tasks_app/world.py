@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
+from django.db import connections
 
 from agents.registration import register_agent
 from agents.registry import AgentEntry
@@ -136,6 +137,7 @@ class World:
             yield
         finally:
             await self.query(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+            await in_thread(connections.close_all)  # Django's own, which tests after this one would go on with.
 
     async def load(self, task_id: str) -> TaskRecord:
         """A task as stored now."""
