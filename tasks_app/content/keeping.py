@@ -7,6 +7,7 @@ whose process dies, leaves them to `unnamed`.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from tasks_app.content import storage
 from tasks_app.content.removal import forget
 from tasks_app.content.sources import NotBase64Error, Source, source_of
 from tasks_app.content.threads import in_thread
+from tasks_app.tables.loader import RETRY_SECONDS
+from tasks_app.tables.passing import may_pass
 from tasks_app.tables.store import Store
 
 logger = logging.getLogger(__name__)
@@ -38,6 +41,7 @@ _AGENT_BYTES = "SELECT coalesce(sum(size), 0)::bigint FROM tasks_app_storedpart 
 _INSERT = """INSERT INTO tasks_app_storedpart
     (id, agent_id, task_id, name, size, digest, media_type, filename, created_at)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+_UNDO = "DELETE FROM tasks_app_storedpart WHERE id = ANY(%s)"
 
 
 class LimitExceededError(Exception):
@@ -82,14 +86,17 @@ def has_big(parts: Sequence[Part]) -> bool:
     return False
 
 
-async def keep_parts(store: Store, entry: AgentEntry, task_id: str, parts: Sequence[Part]) -> Kept:
+async def keep_parts(
+    store: Store, entry: AgentEntry, task_id: str, parts: Sequence[Part], *, patient: bool = False
+) -> Kept:
     """Store the big ones of the parts of one message or artifact for a task, which need not exist yet.
 
     When this returns the files are there to stay. Raises LimitExceededError, NotBase64Error, StorageDownError,
     UnavailableError; then nothing was stored. If it is cancelled, files may be stored yet, which have rows.
+    `patient`: it waits for a database that is away or takes no writes, for as long as that takes.
     """
     found = await in_thread(lambda: _measure(parts))
-    await _reserve(store, entry, task_id, found)
+    await _reserve(store, entry, task_id, found, patient)
     ids = [one.id for one in found]
     try:
         await in_thread(lambda: _write(found))
@@ -134,25 +141,45 @@ def _digest(index: int, source: Source) -> str:
     return digest.hexdigest()
 
 
-async def _reserve(store: Store, entry: AgentEntry, task_id: str, found: Sequence[_Measured]) -> None:
+async def _reserve(store: Store, entry: AgentEntry, task_id: str, found: Sequence[_Measured], patient: bool) -> None:
     """Write the rows, if there is room."""
+    again = False
+    while True:
+        try:
+            await _try_to_reserve(store, entry, task_id, found, again)
+        except psycopg.Error as error:
+            if not may_pass(error):
+                raise
+            if not patient:
+                raise UnavailableError(retry_after=5) from error
+            if not again:
+                logger.warning("Files of task %s wait for the database: %s", task_id, type(error).__name__)
+            again = True
+            await asyncio.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+async def _try_to_reserve(
+    store: Store, entry: AgentEntry, task_id: str, found: Sequence[_Measured], again: bool
+) -> None:
+    """`again`: the rows may be there, as nobody heard how the try before ended."""
     at = now()
     rows = [
         (o.id, entry.id, task_id, storage.name_of(o.id), o.size, o.digest, _type_of(o), o.part.filename, at)
         for o in found
     ]
-    try:
-        async with store.pool.connection() as connection, connection.transaction():
-            if entry.max_stored_bytes is not None:
-                await connection.execute(_LOCK_AGENT, [_LOCKS, entry.id % 2**31])
-            await connection.execute(_LOCK_TASK, [_LOCKS + 1, task_id])
-            _check_room(found, await _bytes(connection, _TASK_BYTES, task_id), entry.max_task_bytes, "task")
-            if entry.max_stored_bytes is not None:
-                _check_room(found, await _bytes(connection, _AGENT_BYTES, entry.id), entry.max_stored_bytes, "agent")
-            async with connection.cursor() as cursor:
-                await cursor.executemany(_INSERT, rows)
-    except psycopg.OperationalError as error:
-        raise UnavailableError(retry_after=5) from error
+    async with store.connection() as connection, connection.transaction():
+        if entry.max_stored_bytes is not None:
+            await connection.execute(_LOCK_AGENT, [_LOCKS, entry.id % 2**31])
+        await connection.execute(_LOCK_TASK, [_LOCKS + 1, task_id])
+        if again:
+            await connection.execute(_UNDO, [[o.id for o in found]])
+        _check_room(found, await _bytes(connection, _TASK_BYTES, task_id), entry.max_task_bytes, "task")
+        if entry.max_stored_bytes is not None:
+            _check_room(found, await _bytes(connection, _AGENT_BYTES, entry.id), entry.max_stored_bytes, "agent")
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_INSERT, rows)
 
 
 async def _bytes(connection: psycopg.AsyncConnection, statement: str, key: str | int) -> int:

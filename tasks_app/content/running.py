@@ -34,9 +34,10 @@ class InputMissingError(Exception):
 
 
 async def keep_output(store: Store, entry: AgentEntry, task_id: str, said: H) -> H:
-    """A message or artifact of an agent with its big parts in files. Raises OutputRefusedError in words for callers."""
+    """A message or artifact of an agent with its big parts in files. Waits for the database, as every result does: the
+    run's deadline cancels it. Raises OutputRefusedError in words for callers."""
     try:
-        kept = await keep_parts(store, entry, task_id, said.parts)
+        kept = await keep_parts(store, entry, task_id, said.parts, patient=True)
     except LimitExceededError as error:
         raise OutputRefusedError(f"The agent said more than is kept: part {error.index + 1} {error}.") from error
     except NotBase64Error as error:

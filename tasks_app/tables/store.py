@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import psycopg
@@ -124,9 +125,16 @@ class Store:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        async with self.connection() as connection:
+            return await (await connection.execute(sql, parameters)).fetchall()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection]:
+        """A connection of the pool, in autocommit mode. One that may not write is not used again: another one may lead
+        to a server that takes writes. Raises psycopg.Error."""
         async with self.pool.connection(timeout=PATIENCE_SECONDS) as connection:
             try:
-                return await (await connection.execute(sql, parameters)).fetchall()
+                yield connection
             except ReadOnlySqlTransaction:
-                await connection.close()  # Another one may lead to a server that takes writes.
+                await connection.close()
                 raise

@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from django.conf import settings
 
 from agents.runtimes.base import Run, Updates
 from protocol.errors import UnavailableError
+from protocol.ids import new_id
+from protocol.model import Artifact, Part
 from protocol.states import TaskState
+from tasks_app.content.keeping import keep_parts
 from tasks_app.execution.claiming import claim_task
 from tasks_app.execution.host import Host
 from tasks_app.execution.missed import hear_missed
 from tasks_app.operations import send_message, stream_message
 from tasks_app.operations.waiting import STOPPING
+from tasks_app.tables.store import Store
 from tests.support.wire_cut import WireCut, open_wire_cut
+from tests.tasks_app.test_upkeep import wait_for_state
 from tests.tasks_app.test_waiting import Waiting, ended
 from tests.tasks_app.test_waiting import ask as ask_and_wait
 from tests.tasks_app.world import World, request, soon, until
@@ -156,3 +162,65 @@ async def test_an_answer_that_nobody_could_be_told_of_is_found(
     await hear_missed(world.hosts[0])
     assert (await ended(world, task_id)).state is TaskState.COMPLETED
     assert ([a.text for a in act.answers], act.runs) == (["x"], 1)
+
+
+BIG = "x" * 2000
+_FILES = "SELECT id FROM tasks_app_storedpart"
+
+
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are big from a kilobyte on."""
+    monkeypatch.setattr(settings, "STORED_PART_BYTES", 1024)
+
+
+@pytest.mark.usefixtures("small_limit")
+@pytest.mark.parametrize("overdue", [False, True], ids=["in time", "overdue"])
+async def test_a_big_result_waits_for_the_database(
+    world: World, wire: WireCut, away: Host, caplog: pytest.LogCaptureFixture, overdue: bool
+) -> None:
+    """As small ones do, until the deadline of the run."""
+    go = asyncio.Event()
+
+    async def act(run: Run, updates: Updates) -> None:
+        await updates.status(TaskState.WORKING)
+        await go.wait()
+        await updates.artifact(Artifact(artifact_id="much", parts=[Part(text=BIG)]))
+        await updates.status(TaskState.COMPLETED)
+
+    entry = await world.add_agent(act)
+    answer = await soon(send_message(world.call(entry, host=away), request(immediately=True)))
+    await wait_for_state(world, answer.record.id, TaskState.WORKING)
+    execution = away.executions[answer.record.id]
+    before = await world.dump()
+    wire.close_gate()
+    go.set()
+    await until(lambda: "wait for the database" in caplog.text, "the artifact to wait")
+    if overdue:
+        execution._stop_overdue_agent()
+    assert (await world.dump(), await world.query(_FILES)) == (before, [])
+    wire.open_gate()
+    await soon(execution.settled())
+    state = (await world.load(answer.record.id)).state
+    assert state is (TaskState.FAILED if overdue else TaskState.COMPLETED)
+    assert len(await world.query(_FILES)) == (0 if overdue else 1)
+
+
+@pytest.mark.usefixtures("small_limit")
+async def test_a_big_result_takes_its_room_once(world: World, wire: WireCut) -> None:
+    """The commit of its row is not heard, and the row is made anew. A caller is told to try again."""
+    entry, task_id = await world.add_agent(max_task_bytes=3000), new_id()
+    store = Store(wire.dsn)
+    await soon(store.start())
+    try:
+        wire.cut_next_reply()
+        kept = await soon(keep_parts(store, entry, task_id, [Part(text=BIG)], patient=True))
+        assert wire.cut_happened.is_set()
+        assert await world.query(_FILES) == [(kept.ids[0],)]
+        wire.close_gate()
+        with pytest.raises(UnavailableError):
+            await soon(keep_parts(store, entry, new_id(), [Part(text=BIG)]))
+        wire.open_gate()
+        assert await world.query(_FILES) == [(kept.ids[0],)]
+    finally:
+        await soon(store.stop())
