@@ -3,7 +3,8 @@
 Guarantees:
 - a future is answered after the commit, so no event leaves the process before it is stored;
 - a batch is in flight alone, and a task's next write waits for the one that it builds on: their order holds;
-- a batch that the database refuses is sent again one by one, so only the culprit gets the error;
+- a batch that the database refuses is sent again one by one, so only the culprit gets the error; not where another try
+  may be taken, so that a write which meets a limit of the server each time, as of memory, holds up those after it;
 - after a broken connection the outcome of the batch is read back before anything is sent again, and after the statement
   has ended that may go on without it: nothing is written twice, and nothing that was written is reported as lost;
 - while the database takes nothing (it is away, full, read-only), changes of stored tasks wait; new tasks, and verdicts
@@ -33,6 +34,12 @@ BATCH_CHARACTERS = 4_000_000
 _CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
 _LOOK_SECONDS = 0.25
+
+_UNLIMITED = "a2a_unlimited"
+# A write that takes too long would do so again. What the server does not know is left out: the last came with 17.
+_UNLIMIT = """SELECT set_config(name, '0', false) FROM pg_settings
+    WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')"""
+_STATEMENTS = statement.STATEMENTS | outcome.STATEMENTS | {_UNLIMITED: _UNLIMIT}
 
 Write = Creation | Change
 
@@ -87,8 +94,9 @@ class Journal:
         return write.done
 
     async def _connect(self) -> Link:
-        link = await Link.open(self._dsn, statement.STATEMENTS | outcome.STATEMENTS)
+        link = await Link.open(self._dsn, _STATEMENTS)
         try:
+            await link.execute(_UNLIMITED, [])
             self._backend = str((await link.execute(outcome.BACKEND, []))[0])
         except BaseException:
             await link.close()

@@ -18,6 +18,7 @@ from tasks_app.journal import writer
 from tasks_app.operations import send_message
 from tasks_app.tables.passing import may_pass
 from tests.support.wire_cut import WireCut, open_wire_cut
+from tests.tasks_app.test_journal_recovery import blocked_backend
 from tests.tasks_app.world import World, request, soon, until
 from tests.tasks_app.writes import Desk, change, creation, open_desk
 
@@ -160,6 +161,23 @@ async def test_trouble_ends_with_what_is_refused(world: World, agent: AgentEntry
         await idle_disconnect(wire, desk)
         assert await desk.submit(creation(agent.id)) == [True]
         assert await world.query("SELECT count(*) FROM tasks_app_task") == [(3,)]
+
+
+async def test_a_write_that_takes_longer_than_the_servers_limit(world: World, agent: AgentEntry) -> None:
+    """It would in every try, and hold up those after it."""
+    dsn = make_conninfo(world.dsn, options="-c statement_timeout=300 -c lock_timeout=300")
+    async with open_desk(dsn) as desk:
+        old = creation(agent.id)
+        await desk.submit(old)
+        async with world.locked_tasks() as lock:
+            stored = asyncio.create_task(desk.submit(change(old.task_id, 1)))
+            pid = await blocked_backend(world, lock)
+            loop = asyncio.get_running_loop()
+            later = loop.time() + 1
+            await until(lambda: loop.time() > later, "the limit to be over")
+            assert await blocked_backend(world, lock) == pid
+            assert desk.journal._trouble is None
+        assert await soon(stored) == [True]
 
 
 @pytest.mark.usefixtures("fault")
