@@ -21,6 +21,7 @@ from tests.tasks_app.writes import change, creation, open_desk
 
 NOTICED = 10.0  # seconds that docs/guarantees.md names
 PATIENCE = 5.0  # of calls, beyond that
+TOLD = NOTICED + PATIENCE  # when calls hear of it at the latest
 
 
 @pytest_asyncio.fixture
@@ -42,16 +43,18 @@ async def test_a_change_that_was_on_its_way_is_stored_once(world: World, wire: W
     async with open_desk(wire.dsn) as desk:
         old = creation(agent.id)
         await desk.submit(old)
+        loop = asyncio.get_running_loop()
         await wire.fall_silent()
+        silent_at = loop.time()
         update = desk.journal.submit(change(old.task_id, 1))
         await until(lambda: not desk.journal._waiting, "the statement")
         first = desk.journal.submit(creation(agent.id))
-        assert PATIENCE <= await took(first) < PATIENCE + 1
+        assert PATIENCE <= await took(first) < TOLD
         with pytest.raises(UnavailableError):
             first.result()
-        trouble = until(lambda: desk.journal._trouble, "the journal to notice")
         second = asyncio.gather(desk.journal.submit(creation(agent.id)), return_exceptions=True)
-        assert PATIENCE + await took(trouble) < NOTICED
+        await until(lambda: desk.journal._trouble, "the journal to notice")
+        assert loop.time() - silent_at < NOTICED
         (refused,) = await soon(second)
         assert isinstance(refused, UnavailableError)
         assert not update.done()
@@ -80,10 +83,10 @@ async def test_readers_and_listeners_notice(world: World, wire: WireCut, agent: 
         await wire.fall_silent()
         work = [store.load("none"), store.query("SELECT 1", [])]
         times = await asyncio.wait_for(asyncio.gather(*map(took, work)), 2 * NOTICED)
-        assert max(times) < NOTICED + PATIENCE + 1
+        assert max(times) < TOLD
         for read in (store.load("none"), store.query("SELECT 1", [])):
             with pytest.raises(UnavailableError):
-                await asyncio.wait_for(read, NOTICED + PATIENCE + 1)
+                await asyncio.wait_for(read, TOLD)
         assert caught_up == 1
         wire.be_heard()
         await until(lambda: caught_up == 2, "the new listening connection")
