@@ -2,8 +2,9 @@
 
 A look-up blocks a thread for as long as the system's resolver takes, which may be a minute. There is one at a time for
 a name, however many ask. Names that resolved quickly last time have threads of their own, so have those that nobody
-asked for yet; slow ones share a few. A failure is remembered for a moment. A name that resolved before and does not
-now, whoever is at fault, is where it was then: no name servers and no number of names make a known host unreachable.
+asked for yet; slow ones share a few. A failure is remembered for a moment. A name that resolved before is where it was
+then, unless its name servers say that it does not exist: none that hang or fail, and no number of names, make a known
+host unreachable.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ FAILURE_SECONDS = 3.0
 KNOWN_FOR_SECONDS = 3600.0
 """How long after its last look-up that succeeded a name may be where it was then."""
 _REMEMBERED = 10_000  # names
+_GONE = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})  # The others say that nobody could be asked.
 
 _LATE = "the host name could not be resolved in time"
 _FAILED = "the host name cannot be resolved"
@@ -60,6 +62,11 @@ class _Name:
     failed_until: float = 0.0
     looking: asyncio.Task[Sequence[Address] | str] | None = field(default=None, repr=False)
 
+    @property
+    def known(self) -> bool:
+        """Whether it resolved before, and not too long ago."""
+        return bool(self.found) and _time() < self.found_at + KNOWN_FOR_SECONDS
+
     def fail(self, failure: str) -> None:
         """Remember why it failed."""
         self.failure, self.failed_until = failure, _time() + FAILURE_SECONDS
@@ -78,18 +85,17 @@ class Resolver:
         name = self._name(host)
         if name.failure and _time() < name.failed_until:
             raise UnresolvedError(name.failure)
-        known = bool(name.found) and _time() < name.found_at + KNOWN_FOR_SECONDS
         if name.looking is None:
             name.looking = asyncio.create_task(self._look(host, name), name=f"resolve {host}")
         try:
-            async with asyncio.timeout(KNOWN_SECONDS if known else RESOLVE_SECONDS):
+            async with asyncio.timeout(KNOWN_SECONDS if name.known else RESOLVE_SECONDS):
                 found = await asyncio.shield(name.looking)
         except TimeoutError:
             found = _LATE
-            if name.standing is Standing.SLOW and not known:  # It did not wait for a thread only.
+            if name.standing is Standing.SLOW and not name.known:  # It did not wait for a thread only.
                 name.fail(_LATE)
         if isinstance(found, str):
-            if found == _LATE and known:
+            if name.known:
                 return name.found
             raise UnresolvedError(found)
         return found
@@ -107,9 +113,11 @@ class Resolver:
         slow = asyncio.get_running_loop().call_later(SLOW_SECONDS, _slow, name)
         try:
             name.found = await _in_thread(lambda: self._look_up(host))
-        except (OSError, UnicodeError):
-            name.found = ()
-            name.fail(_FAILED)
+        except (OSError, UnicodeError) as error:
+            if isinstance(error, socket.gaierror) and error.errno in _GONE:
+                name.found = ()
+            if not name.known:
+                name.fail(_FAILED)
             return _FAILED
         else:
             name.found_at, name.failure = _time(), ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ class System:
         self.blocked = 0
         self.addresses: Sequence[Address] = OLD
         self.missing: set[str] = set()
+        self.failure: OSError = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         self.hang: Callable[[str], bool] = lambda host: False
         self.release = threading.Event()
         self._lock = threading.Lock()
@@ -41,7 +43,7 @@ class System:
             assert self.release.wait(PATIENCE)
             self._block(-1)
         if host in self.missing:
-            raise OSError
+            raise self.failure
         return self.addresses
 
     def _block(self, more: int) -> None:
@@ -115,7 +117,48 @@ async def test_a_name_that_is_known_for_long_is_not_known(
         await resolver.resolve("live.test")
 
 
-async def test_a_name_that_is_gone_is_not_where_it_was(system: System, resolver: Resolver) -> None:
+@pytest.mark.parametrize(
+    "error", [socket.gaierror(socket.EAI_AGAIN, ""), socket.gaierror(socket.EAI_FAIL, ""), OSError()]
+)
+async def test_a_known_name_is_where_it_was_when_nobody_can_be_asked(
+    system: System, resolver: Resolver, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    """For as long as one that hangs, and no longer. It is looked up every time."""
+    assert await resolver.resolve("live.test") == OLD
+    system.failure, system.missing = error, {"live.test", "stranger.test"}
+    for _ in range(3):
+        assert await resolver.resolve("live.test") == OLD
+    assert system.asked["live.test"] == 4
+    with pytest.raises(UnresolvedError, match=FAILED):
+        await resolver.resolve("stranger.test")
+    system.missing, system.addresses = set(), NEW
+    assert await resolver.resolve("live.test") == NEW
+    system.missing = {"live.test"}
+    monkeypatch.setattr(resolving, "KNOWN_FOR_SECONDS", 0.0)
+    with pytest.raises(UnresolvedError, match=FAILED):
+        await resolver.resolve("live.test")
+
+
+async def test_a_known_name_is_where_it_was_when_its_name_servers_give_up_late(
+    system: System, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those that are dead do: the look-up hangs, and fails when nobody waits for it any more."""
+    monkeypatch.setattr(resolving, "KNOWN_SECONDS", 0.05)
+    monkeypatch.setattr(resolving, "SLOW_SECONDS", 0.01)
+    assert await resolver.resolve("live.test") == OLD
+    system.failure, system.missing = socket.gaierror(socket.EAI_AGAIN, ""), {"live.test"}
+    system.hang = lambda host: True
+    for _ in range(2):
+        assert await resolver.resolve("live.test") == OLD
+        system.release.set()
+        await until(lambda: resolver._names["live.test"].looking is None)
+        system.release.clear()
+    assert system.asked["live.test"] == 3
+
+
+@pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_NODATA])
+async def test_a_name_that_is_gone_is_not_where_it_was(system: System, resolver: Resolver, code: int) -> None:
+    system.failure = socket.gaierror(code, "")
     assert await resolver.resolve("gone.test") == OLD
     system.missing = {"gone.test"}
     for _ in range(3):
