@@ -20,10 +20,10 @@ from google.protobuf import json_format
 from msgspec import UNSET
 
 from agents.runtimes.current import NoRunError, current_run
-from agents.runtimes.errors import DelegationError
+from agents.runtimes.errors import NO_ANSWER_TEXT, DelegationError, RunEndedError
 from agents.runtimes.python.from_pb import read_parts, read_struct
 from agents.runtimes.python.to_pb import write_message, write_task
-from protocol.errors import A2AError
+from protocol.errors import A2AError, InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import Message, Part, Role
 from protocol.requests import SendMessageRequest
@@ -75,9 +75,13 @@ async def wait_for_answer() -> Answer:
     """Wait for the next message to this run's task, once INPUT_REQUIRED or AUTH_REQUIRED was reported.
 
     The task is WORKING when this returns. Nothing else can be reported while it waits. Raises
-    InvalidAgentResponseError in any other state, and asyncio.CancelledError when the task is cancelled or expires.
+    InvalidAgentResponseError in any other state and when `execute` has returned, and asyncio.CancelledError when the
+    task is cancelled or expires.
     """
-    _, updates = current_run()
+    try:
+        _, updates = current_run()
+    except RunEndedError:
+        raise InvalidAgentResponseError(NO_ANSWER_TEXT) from None
     answer = await updates.answer()
     message, answered = write_message(answer.message), answer.answered
     return Answer(message) if answered is None else Answer(message, answered.by, answered.approved)

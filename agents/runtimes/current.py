@@ -9,7 +9,7 @@ from agents.runtimes.errors import RunEndedError
 
 
 class Inside:
-    """Holds a run while it goes on. Contexts are copied and kept in many places, and would keep the run alive too."""
+    """Holds a run until its task ends or is another run's: contexts are copied, and kept longer than that."""
 
     __slots__ = ("_held",)
 
@@ -18,7 +18,7 @@ class Inside:
         _current.set(self)
 
     def leave(self) -> None:
-        """The run is over, also for tasks that its code has left behind."""
+        """The task has ended or is another run's: it is over, also for tasks that its code has left behind."""
         self._held = None
 
     def run(self) -> tuple[Run, Updates]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_ANSWER_TEXT = "A run that has ended waits for no answer."
+
 
 class ExecutorError(Exception):
     """The code that an agent names cannot be loaded. The text holds no path and no traceback."""

@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 from agents.registry import AgentEntry
 from agents.runtimes.base import Answer, Run
 from agents.runtimes.current import Inside
+from agents.runtimes.errors import NO_ANSWER_TEXT
 from protocol.errors import InvalidAgentResponseError
 from protocol.ids import new_id
 from protocol.model import Artifact, Message, Part, Role
@@ -136,7 +137,8 @@ class Execution(Attempt):
             if self._waited and not self.record.state.terminal:
                 await self._waits.end(self.record)
         finally:
-            inside.leave()
+            if self._fenced or self.record.state not in INTERRUPTED:  # Then what it left behind may go on delegating.
+                inside.leave()
             self._ended(self)
 
     async def _execute_agent(self) -> None:
@@ -265,6 +267,8 @@ class Execution(Attempt):
         self._check_fence()
         if self._draft.state not in INTERRUPTED:
             raise InvalidAgentResponseError(f"A task that is {self._draft.state} waits for no answer.")
+        if not self._in_agent:
+            raise InvalidAgentResponseError(NO_ANSWER_TEXT)
         self._limit.cancel()
         self._answer = asyncio.get_running_loop().create_future()
         try:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from a2a.types import a2a_pb2 as pb
 
-from agents.delegation import DelegationError, NoRunError, delegate, delegate_stream
+from agents.delegation import Answer, DelegationError, NoRunError, delegate, delegate_stream, wait_for_answer
 from agents.models import Agent
 from agents.registry import AgentEntry
 from agents.runtimes.base import Caller, Run, Updates
 from agents.threads import in_thread
+from protocol.errors import InvalidAgentResponseError
 from protocol.requests import CancelTaskRequest
 from protocol.states import TaskState
 from tasks_app.execution.cascade import cancel_orphans
@@ -112,6 +113,68 @@ async def test_a_stream_of_what_the_other_agent_does(world: World) -> None:
     assert heard[0] == "task"
     assert [kind for kind in heard[1:] if kind != "status_update"] == ["artifact_update"] * 2
     assert heard[-1] == "status_update"
+
+
+async def test_what_an_interrupted_run_has_left_behind_delegates_until_its_task_goes_on(world: World) -> None:
+    """It cannot wait for the answer, which begins another run."""
+    echo = await world.add_agent()
+    go, asked = [asyncio.Event(), asyncio.Event()], asyncio.Event()
+    left: list[asyncio.Task[None]] = []
+    heard: list[str] = []
+
+    async def go_on() -> None:
+        await go[0].wait()
+        task = await delegate(echo.slug, "left behind")
+        heard.append(pb.TaskState.Name(task.status.state))
+        with pytest.raises(InvalidAgentResponseError, match=r"^A run that has ended waits for no answer\.$"):
+            await wait_for_answer()
+        asked.set()
+        await go[1].wait()
+        with pytest.raises(DelegationError) as refused:
+            await delegate(echo.slug, "too late")
+        heard.append(refused.value.reason)
+
+    async def act(run: Run, updates: Updates) -> None:
+        if run.task is None:
+            left.append(asyncio.create_task(go_on()))
+            await updates.status(TaskState.INPUT_REQUIRED)
+        else:
+            await updates.status(TaskState.COMPLETED)
+
+    entry = await world.add_agent(act)
+    parent = (await soon(send_message(world.call(entry), request()))).record
+    await until(lambda: not world.hosts[0].executions, "the end of the run")
+    assert parent.state is TaskState.INPUT_REQUIRED
+    go[0].set()
+    await soon(asked.wait())
+    assert heard == [f"{STATE}COMPLETED"]
+    ((child, state, *_),) = await children(world, parent.id)
+    assert (state, (await world.load(parent.id)).waiting_attempt) == (TaskState.COMPLETED.number, None)
+    await soon(send_message(world.call(entry), request(task_id=parent.id)))
+    go[1].set()
+    await soon(left[0])
+    assert heard[1:] == ["RUN_ENDED"]
+    assert [c[0] for c in await children(world, parent.id)] == [child]
+    await check_everything(world)
+
+
+async def test_what_a_run_has_left_behind_waits_for_nothing_after_the_end_of_its_task(world: World) -> None:
+    over = asyncio.Event()
+    left: list[asyncio.Task[Answer]] = []
+
+    async def go_on() -> Answer:
+        await over.wait()
+        return await wait_for_answer()
+
+    async def act(run: Run, updates: Updates) -> None:
+        left.append(asyncio.create_task(go_on()))
+        await updates.status(TaskState.COMPLETED)
+
+    await soon(send_message(world.call(await world.add_agent(act)), request()))
+    await until(lambda: not world.hosts[0].executions, "the end of the run")
+    over.set()
+    with pytest.raises(InvalidAgentResponseError, match=r"^A run that has ended waits for no answer\.$"):
+        await soon(left[0])
 
 
 async def test_a_question_comes_back_and_is_answered(world: World) -> None:
