@@ -10,7 +10,6 @@ from protocol.errors import InternalError, TaskNotCancelableError, TaskNotFoundE
 from protocol.states import RUNNING, TaskState
 from tasks_app.execution.upkeep import end_task
 from tasks_app.execution.waiting import waits_in_process
-from tasks_app.journal import leases
 from tasks_app.tables.record import TaskRecord
 
 if TYPE_CHECKING:
@@ -77,8 +76,8 @@ async def _stop_elsewhere(host: Host, record: TaskRecord) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace + 1
     while (left := deadline - loop.time()) > 0:
-        await leases.request_cancel(host.store, record.id, record.attempt)
-        if await _wait_for_change(host, record, min(left, _ASK_AGAIN_SECONDS)):
+        asked = await host.cancel_requests.get((record.id, record.attempt))
+        if not asked or await _wait_for_change(host, record, min(left, _ASK_AGAIN_SECONDS)):
             return
 
 

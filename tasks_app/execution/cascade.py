@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 200
+_UNDER_WAY = 1000
+"""Cancels of one process at a time. They share a few connections, so it may be more than are likely to be deaf."""
 _UNFINISHED = ", ".join(str(n) for n in sorted(s.number for s in RUNNING | INTERRUPTED))
 # Both use the index task_open_child, which holds unfinished children only.
 _CHILDREN = f"""SELECT id FROM tasks_app_task
@@ -31,7 +33,8 @@ _ORPHANS = f"""SELECT c.id FROM tasks_app_task c JOIN tasks_app_task p ON p.id =
 
 
 class Cascade:
-    """The cancels of one process: in the background, each child once at a time."""
+    """The cancels of one process: in the background, each child once at a time, and not too many. What finds no room
+    is found by the next look."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -47,7 +50,7 @@ class Cascade:
 
     def _begin(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for (task_id,) in rows:
-            if task_id not in self._under_way:
+            if task_id not in self._under_way and len(self._under_way) < _UNDER_WAY:
                 self._under_way.add(task_id)
                 self._host.spawn(self._cancel(task_id))
 

@@ -9,6 +9,7 @@ import secrets
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -30,7 +31,7 @@ from tasks_app.execution.lasting import Lasting
 from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.journal import Change, Journal
-from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL
+from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL, request_cancels
 from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.live.hub import Hub
@@ -39,6 +40,7 @@ from tasks_app.live.refreshing import Refreshing
 from tasks_app.tables.database import database_dsn
 from tasks_app.tables.record import TaskRecord
 from tasks_app.tables.store import Store
+from tasks_app.tables.together import Together
 from tasks_app.tables.usage import Usage
 
 logger = logging.getLogger(__name__)
@@ -88,6 +90,7 @@ class Host:
         self.outbound = OutboundRules.from_settings()
         self.usage = Usage(self.store.pool)
         self.waits = Waits(self.store, self.origin)
+        self.cancel_requests = Together(partial(request_cancels, self.store))  # for runs in other processes
         self.executions: dict[str, Execution] = {}
         self.draining = False  # whether the process ends and begins no more runs
         self.called = asyncio.Event()  # set when there is something to look for
@@ -125,6 +128,7 @@ class Host:
         await self.hub.stop()
         await self.journal.stop()
         await self.usage.stop()
+        await self.cancel_requests.stop()
         await self.store.stop()
 
     async def end_runs(self) -> None:

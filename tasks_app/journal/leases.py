@@ -72,10 +72,17 @@ _REQUEUE = f"""WITH taken AS (
 _UNANSWERED = f"""SELECT t.id, t.version FROM unnest(%s::bigint[], %s::bigint[]) AS a(id, seconds)
     CROSS JOIN LATERAL (SELECT id, version FROM tasks_app_task WHERE agent_id = a.id AND state IN ({WAITING_NUMBERS})
         AND status_at < now() - make_interval(secs => a.seconds) ORDER BY status_at LIMIT {LOOK}) t"""
-_REQUEST_CANCEL = f"""WITH asked AS (
-        UPDATE tasks_app_task SET cancel_requested_at = coalesce(cancel_requested_at, now())
-        WHERE id = %s AND attempt = %s AND state IN ({RUNNING_NUMBERS}, {WAITING_NUMBERS}) RETURNING id)
-    SELECT pg_notify(%s, id) FROM asked"""
+# The process hears of it at once; a row that somebody writes at this moment is noted when it is asked again.
+_REQUEST_CANCELS = f"""WITH asked AS (
+        SELECT t.id, t.attempt FROM unnest(%(ids)s::text[], %(attempts)s::int[]) AS i(id, attempt)
+        JOIN tasks_app_task t USING (id, attempt) WHERE t.state IN ({RUNNING_NUMBERS}, {WAITING_NUMBERS})
+    ), held AS (
+        SELECT t.id FROM asked JOIN tasks_app_task t USING (id, attempt) WHERE t.cancel_requested_at IS NULL
+        ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+    ), noted AS (
+        UPDATE tasks_app_task t SET cancel_requested_at = now() FROM held WHERE t.id = held.id
+    )
+    SELECT id, attempt, pg_notify(%(channel)s, id) FROM asked"""
 
 
 class Expired(NamedTuple):
@@ -142,6 +149,9 @@ async def unanswered(store: Store, limits: Sequence[tuple[int, int]]) -> dict[st
     return dict(await store.query(_UNANSWERED, [[a for a, _ in limits], [s for _, s in limits]]))
 
 
-async def request_cancel(store: Store, task_id: str, attempt: int) -> None:
-    """Note that a caller wants the task cancelled, and tell the process that runs it."""
-    await store.query(_REQUEST_CANCEL, [task_id, attempt, CONTROL_CHANNEL])
+async def request_cancels(store: Store, runs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], bool]:
+    """Note that callers want tasks (id, attempt) cancelled, and tell the processes that run them. Gives True for those
+    that are unfinished and still under that attempt."""
+    ids, attempts = [r[0] for r in runs], [r[1] for r in runs]
+    rows = await store.query(_REQUEST_CANCELS, {"ids": ids, "attempts": attempts, "channel": CONTROL_CHANNEL})
+    return {(row[0], row[1]): True for row in rows}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
@@ -17,6 +18,7 @@ from tasks_app.tables.passing import may_pass
 from tasks_app.tables.past import Past
 from tasks_app.tables.record import Event, EventKind, TaskRecord
 from tasks_app.tables.rows import EVENT_COLUMNS, event, full_record, full_tasks
+from tasks_app.tables.together import Together
 
 # The size of a body is known without reading it. A page has one event at least.
 _PAGED = f"""SELECT {EVENT_COLUMNS} FROM (
@@ -51,6 +53,7 @@ class Store:
             dsn, min_size=1, max_size=6, open=False, kwargs={"autocommit": True, "prepare_threshold": 0}
         )
         self._loader = Loader(dsn)
+        self._single_rows = Together(partial(self.load_many, history=False, artifacts=False))
 
     async def start(self) -> None:
         """Open the pool. Raises `psycopg_pool.PoolTimeout` when the database cannot be reached."""
@@ -59,6 +62,7 @@ class Store:
     async def stop(self) -> None:
         """Close the pool."""
         await self._loader.stop()
+        await self._single_rows.stop()
         await self.pool.close()
 
     async def load(self, task_id: str) -> TaskRecord | None:
@@ -66,8 +70,9 @@ class Store:
         return await self._loader.load(task_id)
 
     async def load_row(self, task_id: str) -> TaskRecord | None:
-        """The task without its history and artifacts, which may be large, for who only has to know how it is."""
-        return (await self.load_many([task_id], history=False, artifacts=False)).get(task_id)
+        """The task without its history and artifacts, which may be large, for who only has to know how it is. Callers
+        must not change it. Many who ask at once take one connection."""
+        return await self._single_rows.get(task_id)
 
     async def load_until(self, task_id: str, seq: int) -> TaskRecord | None:
         """The same, but its artifacts as they were at event `seq`: who comes back reads the rest of the log."""

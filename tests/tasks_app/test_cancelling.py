@@ -368,7 +368,7 @@ async def test_a_request_that_the_process_did_not_hear_is_found(world: World) ->
     await until(lambda: world.hosts[0].executions[task_id].record.state is TaskState.WORKING, "the task to be at work")
     await world.hosts[0].listener.stop()
     other = await world.start_host()
-    await leases.request_cancel(other.store, task_id, 1)
+    assert await leases.request_cancels(other.store, [(task_id, 1)]) == {(task_id, 1): True}
     assert (await world.load(task_id)).state is TaskState.WORKING
     await hear_missed(world.hosts[0])
     await until(lambda: not world.hosts[0].executions, "the run to end")

@@ -142,7 +142,7 @@ async def test_a_task_asked_for_just_as_the_readers_end_is_read(world: World, ag
     store = the_store(world)
 
     def readers() -> list[asyncio.Task[None]]:
-        return [t for t in asyncio.all_tasks() if "_read_wanted" in repr(t.get_coro())]
+        return [t for t in asyncio.all_tasks() if "_call_wanted" in repr(t.get_coro())]
 
     for _ in range(60):
         first = asyncio.create_task(store.load(one))
