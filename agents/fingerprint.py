@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-# The tables are small, and the order of their rows does not count. Triggers move updated_at of an agent with whatever
-# its card says (agents/migrations/0002, 0003); notes stand beside it. The last use of a key is no change.
-FINGERPRINT = """
+# The tables are small, and the order of their rows does not count. Rows are hashed as they are, not as text, which
+# depends on the time zone of who reads. The last use of a key is no change.
+_ROWS = "(SELECT sum(hash_record_extended(r, 0)) FROM {} r)"
+FINGERPRINT = f"""
 SELECT concat_ws(' ',
-    (SELECT sum(hashtextextended(concat_ws(' ', id, extract(epoch FROM updated_at)), 0)) FROM agents_agent),
-    (SELECT sum(hashtextextended(n::text, 0)) FROM agents_cardnote n),
+    {_ROWS.format("agents_agent")},
+    {_ROWS.format("agents_skill")},
+    {_ROWS.format("agents_agentextension")},
+    {_ROWS.format("agents_cardnote")},
     (SELECT sum(hashtextextended(concat_ws(' ', id, state), 0)) FROM agents_signingkey),
     (SELECT sum(hashtextextended(concat_ws(' ', id, owner, digest, groups, extract(epoch FROM expires_at)), 0))
         FROM agents_apikey WHERE enabled))"""

@@ -14,6 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
+from agents.fingerprint import FINGERPRINT
 from agents.models import Agent, ApiKey, Skill
 from agents.registration import register_agent, set_enabled
 from agents.registry import CHANNEL, Registry
@@ -254,10 +255,14 @@ class TestChanges:
         ApiKey.issue("x")
         assert announcements(sql) == 1
 
+    @pytest.mark.parametrize("ahead", ["1 hour", "0"])
     @pytest.mark.parametrize("sql", CHANGES)
-    def test_changes_the_fingerprint(self, sql: str, registry: Registry) -> None:
+    def test_changes_the_fingerprint(self, sql: str, ahead: str, registry: Registry) -> None:
+        """Also of a row that was last saved by a machine whose clock is ahead."""
         make_agent()
         ApiKey.issue("x")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE agents_agent SET updated_at = now() + %s::interval", [ahead])
         registry.load_sync()
         before = registry.fingerprint
         registry.load_sync()
@@ -266,6 +271,18 @@ class TestChanges:
             cursor.execute(sql)
         registry.load_sync()
         assert registry.fingerprint != before
+
+    def test_the_fingerprint_is_the_same_for_who_reads_elsewhere(self) -> None:
+        make_agent()
+        ApiKey.issue("x", expires_at=timezone.now())
+        prints = set()
+        with connection.cursor() as cursor:
+            for zone in ("UTC", "Asia/Tokyo"):
+                cursor.execute("SELECT set_config('timezone', %s, false)", [zone])
+                cursor.execute(FINGERPRINT)
+                prints.add(cursor.fetchone()[0])
+            cursor.execute("SELECT set_config('timezone', 'UTC', false)")
+        assert len(prints) == 1
 
     def test_last_use_of_a_key_is_no_change(self, registry: Registry) -> None:
         ApiKey.issue("x")
