@@ -43,6 +43,24 @@ class _Place(NamedTuple):
     total_size: int | None
 
 
+class _Signer(signing.TimestampSigner):
+    """Tokens as `signing.dumps` makes them: they end in the time, which nobody asks for. A number of tasks stands there
+    instead, below zero, so that the version before, which knows nothing of it, reads the token all the same."""
+
+    def __init__(self, total: int | None = None) -> None:
+        super().__init__(salt=_SALT)
+        self._total = total
+
+    def timestamp(self) -> str:
+        """What a token ends in."""
+        return super().timestamp() if self._total is None else signing.b62_encode(-1 - self._total)
+
+    def total_of(self, token: str) -> int | None:
+        """The number of tasks in a token that was signed, None for a time."""
+        number = signing.b62_decode(token.rsplit(self.sep, 2)[1])
+        return -1 - number if number < 0 else None
+
+
 @dataclass(slots=True)
 class TaskPage:
     """A ListTasksResponse."""
@@ -128,20 +146,19 @@ async def _with_contents(call: Call, records: list[TaskRecord], history: bool, a
 
 
 def _make_token(call: Call, request: ListTasksRequest, last: TaskRecord, total: int) -> str:
-    position: list[Any] = [(last.status_at - _EPOCH) // _MICROSECOND, last.id, _binding(call, request)]
-    if _is_counted(request):
-        position.append(total)
-    return signing.dumps(position, salt=_SALT, compress=False)
+    position = [(last.status_at - _EPOCH) // _MICROSECOND, last.id, _binding(call, request)]
+    return _Signer(total if _is_counted(request) else None).sign_object(position)
 
 
 def _read_token(call: Call, request: ListTasksRequest) -> _Place:
+    signer = _Signer()
     try:
-        microseconds, task_id, binding, *counted = signing.loads(request.page_token, salt=_SALT)
+        microseconds, task_id, binding = signer.unsign_object(request.page_token)
     except signing.BadSignature:
         raise InvalidParamsError([Violation("pageToken", "is not a token of this server")]) from None
     if binding != _binding(call, request):
         raise InvalidParamsError([Violation("pageToken", "was made for another query")])
-    return _Place(_EPOCH + microseconds * _MICROSECOND, task_id, counted[0] if counted else None)
+    return _Place(_EPOCH + microseconds * _MICROSECOND, task_id, signer.total_of(request.page_token))
 
 
 def _binding(call: Call, request: ListTasksRequest) -> str:

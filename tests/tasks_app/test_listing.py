@@ -192,17 +192,20 @@ async def test_a_walk_counts_once(world: World, monkeypatch: pytest.MonkeyPatch)
     assert [(await listed(call, page_size=2, **fields)).total_size for fields in narrow] == [7, 7, 7]
 
 
-async def test_a_token_without_a_total_is_still_good(world: World) -> None:
-    """As those were that older versions gave out."""
+@pytest.mark.parametrize("fields", [{"context_id": "c"}, {}])
+async def test_a_token_is_read_by_the_version_before_and_read_from_it(world: World, fields: dict[str, Any]) -> None:
+    """As in a rolling upgrade: it knows of no total, signs and reads a list of three, and compares the last."""
     agent = await world.add_agent()
     ids = await store_tasks(world, agent, [(TaskState.WORKING, n, "c") for n in range(3)])
     call = world.call(agent)
-    page = await listed(call, page_size=2, context_id="c")
-    position = signing.loads(page.next_page_token, salt="a2a.ListTasks")
-    assert position[3] == 3
-    old = signing.dumps(position[:3], salt="a2a.ListTasks")
+    page = await listed(call, page_size=2, **fields)
+    microseconds, task_id, binding = signing.loads(page.next_page_token, salt="a2a.ListTasks")
+    assert (microseconds, task_id) == (round(START.timestamp() * 1_000_000) + 1_000_000, ids[1])
+    old = signing.dumps([microseconds, task_id, binding], salt="a2a.ListTasks")
+    other = await listed(call, page_size=1, **fields)
+    assert signing.loads(other.next_page_token, salt="a2a.ListTasks")[2] == binding, "the same for the same query"
     await store_tasks(world, agent, [(TaskState.WORKING, 9, "c")])
-    last = await listed(call, page_size=2, context_id="c", page_token=old)
+    last = await listed(call, page_size=2, page_token=old, **fields)
     assert (ids_of([last]), last.total_size) == ([ids[0]], 4)
 
 
