@@ -14,7 +14,13 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
-from protocol.errors import A2AError, InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
+from protocol.errors import (
+    A2AError,
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnavailableError,
+)
 from tasks_app.execution.host import Host
 from tasks_app.models import AuditEntry, Task
 from tasks_app.operations.answering import answer_task, cancel_any_task
@@ -114,6 +120,10 @@ async def _cancel(host: Host, entry: AuditEntry) -> TaskRecord:
         record = await cancel_any_task(host, entry.task_id)
     except (TaskNotCancelableError, TaskNotFoundError):
         await _complete(entry, "Not cancelled: it had ended.")
+        raise
+    except A2AError as error:
+        reason = "the database was away" if isinstance(error, UnavailableError) else "something went wrong in the host"
+        await _complete(entry, f"Could not be cancelled: {reason}.")
         raise
     await _complete(entry, "Cancelled.")
     return record
