@@ -32,7 +32,7 @@ def base_url(scope: Any, headers: dict[bytes, bytes]) -> str:
 
 def base_url_of(request: HttpRequest) -> str:
     """The same for a request of Django's. Raises DisallowedHost."""
-    scope = {"scheme": request.scheme, "client": (request.META["REMOTE_ADDR"], 0)}
+    scope = {"scheme": request.scheme, "client": (request.META.get("REMOTE_ADDR", ""), 0)}
     headers = {name: request.headers.get(name.decode(), "").encode("latin-1") for name in _FORWARDED}
     return base_url(scope, {**headers, b"host": request.get_host().encode()})
 
