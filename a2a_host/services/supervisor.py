@@ -51,7 +51,8 @@ class _Watched:
 class Supervisor:
     """The services of one copy, in the order of their start; they end in the opposite order.
 
-    `grace` is how many seconds the host's processes give their runs when they are to end.
+    `grace` is how many seconds the host's processes give their runs when they are to end. `stop_requested` says that
+    somebody has asked for the end.
     """
 
     def __init__(self, layout: Layout, say: Callable[[str], None], grace: float = 3.0) -> None:
@@ -59,7 +60,7 @@ class Supervisor:
         self._grace = grace
         self._say = say
         self._watched: dict[str, _Watched] = {}
-        self._stop_requested = False
+        self.stop_requested = False
 
     def listen(self) -> None:
         """Take the signals. SIGCHLD stays pending until it is waited for; a second request to stop does not wait."""
@@ -69,12 +70,12 @@ class Supervisor:
 
     def _request_stop(self, number: int, frame: FrameType | None) -> None:
         self._heed_last_signal()
-        self._stop_requested = True
+        self.stop_requested = True
         raise StopRequested
 
     def _heed_request(self) -> None:
         """The request again: where the signal came, Python may have had to drop it, as in a finalizer."""
-        if self._stop_requested:
+        if self.stop_requested:
             raise StopRequested
 
     def _heed_last_signal(self) -> None:

@@ -40,7 +40,7 @@ class Load:
         self.books = Books()
         self._site = site
         self._stop = Flag()
-        jobs = [*[self._stream] * 4, self._send, self._send, self._talk, self._read]
+        jobs = [*[self._stream] * 6, self._send, self._send, self._talk, self._read]
         self._pool = ThreadPoolExecutor(len(jobs))
         self._jobs = jobs
         self._threads: list[Future[None]] = []

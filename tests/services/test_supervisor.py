@@ -7,9 +7,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from a2a_host.management.commands.up import Command
 from a2a_host.services import supervisor as module
 from a2a_host.services.claim import claim, end_leftovers
 from a2a_host.services.errors import ServiceError
@@ -130,3 +132,22 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
         claim(layout)
     assert str(caught.value) == f"{tmp_path}/data is in use by process {os.getpid()}: stop it, or set another DATA_DIR"
     claim(layout).close()
+
+
+class MadeIntoAnother(Command):
+    """A start in whose code the request to stop becomes another error, as in a library's C code."""
+
+    def _run(self, supervisor: Supervisor) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except StopRequested as request:
+            raise SystemError("returned a result with an exception set") from request
+
+
+@pytest.mark.usefixtures("supervisor")  # gives the signals back
+def test_a_request_that_became_another_error_is_one(
+    tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.LAYOUT = Layout(tmp_path)
+    MadeIntoAnother().handle()
+    assert capsys.readouterr().out == "Stopping\n"

@@ -45,8 +45,13 @@ class Command(BaseCommand):
                 self._run(supervisor)
             except StopRequested:
                 self.say("Stopping")
-            except (ServiceError, OSError) as error:
-                problem = error
+            except Exception as error:
+                if supervisor.stop_requested:  # Code that the signal came in has made another error of it.
+                    self.say("Stopping")
+                elif isinstance(error, ServiceError | OSError):
+                    problem = error
+                else:
+                    raise
             finally:
                 supervisor.stop_all()
         if problem is not None:
