@@ -31,6 +31,7 @@ AGENTS = [
     ("flooding", "Flooding", "--max-task-bytes", "60000"),
     ("narrow", "Mirror", "--max-task-bytes", "16000"),
     ("roomy", "Mirror", "--execution", "worker", "--max-request-bytes", "100000000"),
+    ("idle", "Idle", "--execution", "worker", "--max-request-bytes", "100000000"),
     ("full", "Mirror", "--max-stored-bytes", "40000"),
 ]
 _ROWS = """SELECT p.id, task_id, size, digest, media_type, filename FROM tasks_app_storedpart p

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -43,6 +44,13 @@ class Mirror(Base):
         await updater.add_artifact(parts, artifact_id="mirror", name="mirror")
         said = [Part(text=digest(part)) for part in parts]
         await updater.complete(updater.new_agent_message(said))
+
+
+class Idle(Base):
+    """Works until it is cancelled."""
+
+    async def work(self, context: RequestContext, updater: TaskUpdater) -> None:
+        await asyncio.Event().wait()
 
 
 class Chunks(Base):

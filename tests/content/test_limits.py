@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from urllib.parse import unquote
 
+import grpc
 import pytest
 import redis
+from a2a.types import a2a_pb2 as pb
 
 from tests.cases.reading import state
 from tests.content.conftest import Site, encoded, on_disk
@@ -131,6 +133,31 @@ def test_an_upload_is_in_memory_once(site: Site, alice: Caller) -> None:
     assert _memory(pid, "VmHWM") - before < 1.4 * len(body)
     assert [row[2] for row in site.rows(alice) if row[1] == task["id"]] == [45_000_000]
     wait_until(lambda: _memory(pid, "VmRSS") - before < 0.5 * len(body), "the memory of the request to be free")
+
+
+@on_disk
+def test_an_upload_over_grpc_does_not_stay_in_memory(site: Site, alice: Caller) -> None:
+    """While its caller still waits for the task, the content is there once: the library keeps what it received."""
+    server = site.deployment.start_grpc(**site.environment)
+    metadata = [(name, value) for name, value in alice.headers.items() if name != "content-type"]
+    with server.channel(("grpc.max_send_message_length", -1)) as channel:
+        send = channel.unary_unary("/lf.a2a.v1.A2AService/SendMessage")
+
+        def begin(size: int) -> grpc.Future:
+            parts = [pb.Part(raw=bytes(size))]
+            sent = pb.Message(message_id=f"grpc-{size}", role=pb.ROLE_USER, parts=parts)
+            request = pb.SendMessageRequest(tenant="idle", message=sent)
+            return send.future(request.SerializeToString(), metadata=metadata)
+
+        calls = [begin(9000)]
+        wait_until(lambda: [row[2] for row in site.rows(alice)] == [9000], "the first file, so that all is imported")
+        before = _memory(server.process.pid, "VmRSS")
+        calls.append(begin(45_000_000))
+        wait_until(lambda: [row[2] for row in site.rows(alice)] == [9000, 45_000_000], "the second file")
+        wait_until(lambda: _memory(server.process.pid, "VmRSS") - before < 1.5 * 45_000_000, "the memory to be free")
+        assert not calls[1].done()
+        for call in calls:
+            call.cancel()
 
 
 def _rings(site: Site) -> int:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import grpc
@@ -42,7 +43,7 @@ from tasks_app.operations import Call
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Context = grpc.aio.ServicerContext[bytes, bytes]
+Context = grpc.aio.ServicerContext[Any, bytes]
 
 _decode = msgspec.json.decode
 _TOO_DEEP = (EncodeError, DecodeError)
@@ -68,6 +69,27 @@ class Rpc:
     shape: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
 
 
+class _Received:
+    """The message of a request, None if the bytes are none, and how many they were.
+
+    The library keeps what it was given for as long as the call lasts, so the message is taken out to be read.
+    """
+
+    __slots__ = ("message", "size")
+
+    def __init__(self, kind: type[Message], data: bytes) -> None:
+        self.size = len(data)
+        self.message: Message | None = None
+        with suppress(DecodeError):
+            self.message = kind.FromString(data)
+
+    def take(self) -> Message:
+        """The message, which is forgotten here."""
+        message, self.message = self.message, None
+        assert message is not None
+        return message
+
+
 class _MessageDialect:
     """A dialect whose answers are the messages of a method. `dialect` is that of their JSON."""
 
@@ -78,10 +100,10 @@ class _MessageDialect:
         self.read = dialect.read
         self.renamed = dialect.renamed
 
-    def read_message(self, dialect: Dialect, kind: type[Wire], received: tuple[Message, int]) -> tuple[Wire, Dialect]:
-        """The request in a message and its size in bytes. Raises InvalidParamsError."""
-        message, size = received
-        return read_held(message, size, kind, lambda: dialect.read(kind, self._rpc.read(message))), dialect
+    def read_message(self, dialect: Dialect, kind: type[Wire], received: _Received) -> tuple[Wire, Dialect]:
+        """The request in a message. Raises InvalidParamsError."""
+        message = received.take()
+        return read_held(message, received.size, kind, lambda: dialect.read(kind, self._rpc.read(message))), dialect
 
     def write(self, kind: type[Wire], body: bytes) -> bytes:
         """The message that answers, as bytes, from the 1.0 JSON of a `kind`. Raises InternalError."""
@@ -119,17 +141,18 @@ class Service(grpc.GenericRpcHandler):
         return handler
 
     def _handler(self, rpc: Rpc) -> Any:
+        receive = partial(_Received, rpc.request)
         if rpc.operation.stream is not None:
-            return grpc.unary_stream_rpc_method_handler(self._streaming(rpc))
-        return grpc.unary_unary_rpc_method_handler(self._unary(rpc))
+            return grpc.unary_stream_rpc_method_handler(self._streaming(rpc), request_deserializer=receive)
+        return grpc.unary_unary_rpc_method_handler(self._unary(rpc), request_deserializer=receive)
 
     def _unary(self, rpc: Rpc) -> Any:
         dialect = _MessageDialect(self._dialect, rpc)
 
-        async def respond(data: bytes, context: Context) -> bytes:
+        async def respond(received: _Received, context: Context) -> bytes:
             try:
-                message, call = self._begin(rpc, data, context)
-                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, (message, len(data)))
+                call = self._begin(received, context)
+                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, received)
                 answer = await self._unbroken(work)
                 assert isinstance(answer, bytes)
                 await _name_extensions(context, call)
@@ -142,10 +165,10 @@ class Service(grpc.GenericRpcHandler):
     def _streaming(self, rpc: Rpc) -> Any:
         dialect = _MessageDialect(self._dialect, rpc)
 
-        async def respond(data: bytes, context: Context) -> None:
+        async def respond(received: _Received, context: Context) -> None:
             try:
-                message, call = self._begin(rpc, data, context)
-                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, (message, len(data)))
+                call = self._begin(received, context)
+                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, received)
                 frames = await self._unbroken(work)
                 assert not isinstance(frames, bytes)
             except Exception as error:
@@ -153,7 +176,7 @@ class Service(grpc.GenericRpcHandler):
             try:
                 first = str(frames.stream.first_seq)
                 await context.send_initial_metadata(((FIRST_EVENT_ID, first), *activated(call)))
-                del data, message, call, work  # An idle stream is as small as it can be.
+                del received, call, work  # An idle stream is as small as it can be.
                 while (frame := await frames.next()) is not None:
                     if frame.payload is not None:  # Signs of life are HTTP/2's own here.
                         await context.write(frame.payload)
@@ -167,20 +190,18 @@ class Service(grpc.GenericRpcHandler):
 
         return respond
 
-    def _begin(self, rpc: Rpc, data: bytes, context: Context) -> tuple[Message, Call]:
-        """The parsed message and its call, authenticated, in a version that is served. Raises A2AError."""
-        try:
-            message = rpc.request.FromString(data)
-        except DecodeError:
-            raise ParseError("The message is not in the form of its protobuf definition.") from None
+    def _begin(self, received: _Received, context: Context) -> Call:
+        """The call of a message, authenticated, in a version that is served. Raises A2AError."""
+        if received.message is None:
+            raise ParseError("The message is not in the form of its protobuf definition.")
         parameters, named = read_metadata(context.invocation_metadata())
-        entry = choose_agent(self._host.registry, named, getattr(message, "tenant", ""))
-        if len(data) > entry.max_request_bytes:
+        entry = choose_agent(self._host.registry, named, getattr(received.message, "tenant", ""))
+        if received.size > entry.max_request_bytes:
             raise RequestTooLargeError(entry.max_request_bytes)
         call = parameters.call(self._host, entry, "GRPC")
         call.dialect = f"GRPC/{self._dialect.version}"
         check_version(parameters, entry, self._dialect.version)
-        return message, call
+        return call
 
     async def _unbroken(self, work: Awaitable[T]) -> T:
         """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""

@@ -11,6 +11,7 @@ from django.conf import settings
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from a2a_host.freed_memory import give_back_soon
 from protocol.model import Wire
 from protocol.requests import SendMessageRequest
 from protocol.stored_part import Held
@@ -20,6 +21,7 @@ def read_held(message: Message, size: int, kind: type[Wire], read: Callable[[], 
     """What `read` makes of a message of `size` bytes; big bytes of its parts are `Held` in it. Raises the same."""
     if size <= settings.STORED_PART_BYTES or kind is not SendMessageRequest:
         return read()
+    give_back_soon()
     held = {b64encode(token).decode(): content for token, content in _take_out(message, settings.STORED_PART_BYTES)}
     request: Any = read()
     for part in request.message.parts:
