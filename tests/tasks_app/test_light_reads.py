@@ -59,7 +59,7 @@ async def test_push_configs(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     entry = await world.add_agent(push_notifications=True)
     task_id = (await soon(send_message(world.call(entry), request()))).record.id
     loads = count_loads(world.hosts[0], monkeypatch)
-    given = TaskPushNotificationConfig(task_id=task_id, id="c", url="https://example.com/")
+    given = TaskPushNotificationConfig(task_id=task_id, id="c", url="https://93.184.216.34/")
     find = GetTaskPushNotificationConfigRequest(task_id=task_id, id="c")
     everything = ListTaskPushNotificationConfigsRequest(task_id=task_id)
     delete = DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="c")
@@ -67,7 +67,7 @@ async def test_push_configs(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     async def use(call: operations.Call) -> None:
         made = await operations.create_push_config(call, given)
         assert made.cursor == (await world.query("SELECT last_seq FROM tasks_app_task"))[0][0] > 0
-        assert (await operations.get_push_config(call, find)).url == "https://example.com/"
+        assert (await operations.get_push_config(call, find)).url == "https://93.184.216.34/"
         assert len((await operations.list_push_configs(call, everything)).configs) == 1
         await operations.delete_push_config(call, delete)
 

@@ -72,7 +72,7 @@ async def test_what_calls_write_besides_tasks_is_unavailable(world: World) -> No
     entry, task_id = await held(world, world.hosts[0], push_notifications=True)
     before = await world.dump()
     call, cancel = world.call(entry, host=other), CancelTaskRequest(id=task_id)
-    given = TaskPushNotificationConfig(task_id=task_id, id="c", url="https://example.com/")
+    given = TaskPushNotificationConfig(task_id=task_id, id="c", url="https://93.184.216.34/")
     async with world.read_only(all_sessions=True):
         for refused in (
             operations.cancel_task(call, cancel),
@@ -82,7 +82,7 @@ async def test_what_calls_write_besides_tasks_is_unavailable(world: World) -> No
             with pytest.raises(UnavailableError):
                 await soon(refused)
         assert await world.dump() == before
-    assert (await soon(operations.create_push_config(call, given))).url == "https://example.com/"
+    assert (await soon(operations.create_push_config(call, given))).url == "https://93.184.216.34/"
     assert (await soon(operations.cancel_task(call, cancel))).state is TaskState.CANCELED
 
 
