@@ -74,6 +74,7 @@ class TaskDraft:
             task_id=base.id,
             version=base.version,
             attempt=base.attempt,
+            old_state=base.state,
             state=self.state,
             status=self.status,
             status_at=self.status_at,

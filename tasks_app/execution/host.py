@@ -32,7 +32,7 @@ from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.journal import Change, Journal
 from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL, request_cancels
-from tasks_app.journal.statement import CHANNEL as EVENTS_CHANNEL
+from tasks_app.journal.preparing import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.live.hub import Hub
 from tasks_app.live.listener import Listener

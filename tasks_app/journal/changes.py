@@ -60,7 +60,7 @@ class Creation:
 
 @dataclass(slots=True)
 class Change:
-    """The next version of a task. Lost if the row is not at `version` and `attempt` any more.
+    """The next version of a task. Lost if the row is not at `version`, `attempt` and `old_state` any more.
 
     `new_attempt` fences off whoever wrote under `attempt` when it is higher. `request` and `deadline_at` None keep what
     is stored. With `if_unheld` it is lost too while the lease of the task holds, and refused as creations are where the
@@ -73,6 +73,7 @@ class Change:
     task_id: str
     version: int
     attempt: int
+    old_state: TaskState
     state: TaskState
     status: str
     status_at: datetime

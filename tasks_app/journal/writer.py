@@ -23,6 +23,7 @@ import psycopg
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import outcome, statement
 from tasks_app.journal.changes import Change, Creation
+from tasks_app.journal.preparing import prepare
 from tasks_app.journal.trouble import Trouble, leaves_outcome_open
 from tasks_app.tables.link import Link, NotSentError
 from tasks_app.tables.passing import may_pass
@@ -39,7 +40,8 @@ _UNLIMITED = "a2a_unlimited"
 # A write that takes too long would do so again. What the server does not know is left out: the last came with 17.
 _UNLIMIT = """SELECT set_config(name, '0', false) FROM pg_settings
     WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')"""
-_STATEMENTS = statement.STATEMENTS | outcome.STATEMENTS | {_UNLIMITED: _UNLIMIT}
+_COUNTING = "a2a_counting"
+_STATEMENTS = statement.STATEMENTS | outcome.STATEMENTS | {_UNLIMITED: _UNLIMIT, _COUNTING: statement.COUNTS}
 
 Write = Creation | Change
 
@@ -97,6 +99,7 @@ class Journal:
         link = await Link.open(self._dsn, _STATEMENTS)
         try:
             await link.execute(_UNLIMITED, [])
+            await link.execute(_COUNTING, [])
             self._backend = str((await link.execute(outcome.BACKEND, []))[0])
         except BaseException:
             await link.close()
@@ -162,7 +165,7 @@ class Journal:
         changes = [w for w in batch if isinstance(w, Change)]
         if self._link is None:
             raise NotSentError("the journal is not connected")
-        ids = await self._link.execute(*statement.prepare(self._origin, creations, changes))
+        ids = await self._link.execute(*prepare(self._origin, creations, changes))
         won = {task_id for task_id in ids if task_id is not None}
         for change in changes:
             change.has_push_configs = statement.PUSH_MARK + change.task_id in won

@@ -8,7 +8,7 @@ from datetime import datetime
 NULL = "NULL"
 
 # Neighbours are often one moment, and printing it is what costs.
-_printed: tuple[datetime | None, str] = (None, NULL)
+_printed: tuple[datetime | None, str | None] = (None, None)
 
 
 def text(value: str | None) -> str:
@@ -16,18 +16,18 @@ def text(value: str | None) -> str:
     return NULL if value is None else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def moment(value: datetime | None) -> str:
-    """An element of a timestamptz[] literal: an aware time."""
+def printed(value: datetime | None) -> str | None:
+    """An aware time, as a value by itself or to be quoted by `text`."""
     global _printed
-    known, printed = _printed
+    known, text = _printed
     if value is not known:
-        printed = NULL if value is None else '"' + value.isoformat() + '"'
-        _printed = value, printed
-    return printed
+        text = None if value is None else value.isoformat()
+        _printed = value, text
+    return text
 
 
 def flag(value: bool) -> str:
-    """An element of a bool[] literal."""
+    """A value by itself, or an element of a bool[] literal."""
     return "t" if value else "f"
 
 

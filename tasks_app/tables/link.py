@@ -53,14 +53,14 @@ class Link:
             await link.command(f"LISTEN {channel}")
         return link
 
-    async def execute(self, name: str, parameters: Sequence[str]) -> list[str | None]:
+    async def execute(self, name: str, parameters: Sequence[str | None]) -> list[str | None]:
         """Run a prepared statement; returns the first column of its rows as text. Raises psycopg.Error."""
-        (result,) = await self._run(lambda: self._send(name, parameters))
+        (result,) = await self._execute(name, parameters)
         return _first_column(result)
 
-    async def fetch(self, name: str, parameters: Sequence[str]) -> list[tuple[Any, ...]]:
+    async def fetch(self, name: str, parameters: Sequence[str | None]) -> list[tuple[Any, ...]]:
         """Run a prepared statement; returns its rows with values as the driver reads them. Raises psycopg.Error."""
-        (result,) = await self._run(lambda: self._send(name, parameters))
+        (result,) = await self._execute(name, parameters)
         if result.status != ExecStatus.TUPLES_OK:
             raise error_from_result(result)
         loader = Transformer(self._connection)
@@ -78,6 +78,13 @@ class Link:
         self._unwatch()
         await self._connection.close()
 
+    async def _execute(self, name: str, parameters: Sequence[str | None]) -> list[PGresult]:
+        encoded = [None if p is None else p.encode() for p in parameters]
+        for parameter in encoded:
+            if parameter is not None and b"\0" in parameter:
+                raise psycopg.DataError("PostgreSQL has no text with U+0000")  # libpq would send what is before it
+        return await self._run(lambda: self._pgconn.send_query_prepared(name.encode(), encoded))
+
     async def _run(self, send: Callable[[], None]) -> list[PGresult]:
         if self.broken.done():
             raise NotSentError("the connection is lost")
@@ -86,9 +93,6 @@ class Link:
         send()
         self._flush()
         return await waiter
-
-    def _send(self, name: str, parameters: Sequence[str]) -> None:
-        self._pgconn.send_query_prepared(name.encode(), [p.encode() for p in parameters])
 
     def _flush(self) -> None:
         if self._pgconn.flush():

@@ -17,7 +17,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from protocol.timestamps import now
-from tasks_app.tables.arrays import arrays, moment, text
+from tasks_app.tables.arrays import arrays, printed, text
 
 logger = logging.getLogger(__name__)
 
@@ -187,8 +187,8 @@ def _row(key: Key, counter: Counter) -> tuple[str, ...]:
         text(key.caller),
         str(counter.calls),
         str(int(counter.errors)),
-        moment(counter.first),
-        moment(counter.last),
+        text(printed(counter.first)),
+        text(printed(counter.last)),
     )
 
 

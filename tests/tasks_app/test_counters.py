@@ -69,7 +69,7 @@ async def test_many_writers_at_once(world: World) -> None:
             desk = (a, b)[desk_number % 2]
             await desk.submit(change(task_id, 1))
             await desk.submit(change(task_id, 2, TaskState.INPUT_REQUIRED))
-            await desk.submit(change(task_id, 3, TaskState.COMPLETED))
+            await desk.submit(change(task_id, 3, TaskState.COMPLETED, old_state=TaskState.INPUT_REQUIRED))
 
         async def delete_some() -> None:
             for task in tasks[::6]:

@@ -110,7 +110,7 @@ async def test_who_holds_a_task_and_until_when(world: World, desk: Desk, agent: 
     await desk.submit(change(new.task_id, 1, TaskState.SUBMITTED, seqs=[]))
     until, started, _ = await lease()
     assert until - started == LEASE, "both are of the moment of the claim"
-    await desk.submit(change(new.task_id, 2))
+    await desk.submit(change(new.task_id, 2, old_state=TaskState.SUBMITTED))
     extended, *_ = await lease()
     assert extended > until
     await desk.submit(change(new.task_id, 3, new_attempt=2, worker="web-other"))
@@ -120,7 +120,7 @@ async def test_who_holds_a_task_and_until_when(world: World, desk: Desk, agent: 
     assert (await lease())[0] == due
     await desk.submit(change(new.task_id, 5, TaskState.INPUT_REQUIRED, attempt=2))
     assert (await lease())[0] == due
-    await desk.submit(change(new.task_id, 6, attempt=2, worker=None))
+    await desk.submit(change(new.task_id, 6, attempt=2, old_state=TaskState.INPUT_REQUIRED, worker=None))
     assert (await lease())[0] == due
     await desk.submit(change(new.task_id, 7, TaskState.CANCELED, attempt=2, worker=None))
     assert (await lease())[0] is None

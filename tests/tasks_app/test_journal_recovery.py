@@ -18,6 +18,9 @@ from tests.support.wire_cut import WireCut, open_wire_cut
 from tests.tasks_app.world import PATIENCE, World, soon, until
 from tests.tasks_app.writes import Desk, change, creation, entry, open_desk, open_ear
 
+FOLLOW_UP = {"old_state": TaskState.INPUT_REQUIRED, "new_attempt": 2, "message_count": 2}
+"""What the change of a task that waits for an answer says, beside the message."""
+
 
 @pytest_asyncio.fixture
 async def wire(world: World) -> AsyncIterator[WireCut]:
@@ -149,11 +152,11 @@ async def test_somebody_elses_message_is_not_taken_for_ones_own(
     await desk.submit(new)
     await desk.submit(change(new.task_id, 1, TaskState.INPUT_REQUIRED))
     wire.close_gate()
-    mine = change(new.task_id, 2, new_attempt=2, messages=[entry(2, "mine", 1)], message_count=2)
+    mine = change(new.task_id, 2, messages=[entry(2, "mine", 1)], **FOLLOW_UP)
     outcome = asyncio.create_task(desk.submit(mine))
     async with open_desk(world.dsn, "web-other") as other:
         theirs = change(
-            new.task_id, 2, new_attempt=2, messages=[entry(2, "theirs", 1)], message_count=2,
+            new.task_id, 2, messages=[entry(2, "theirs", 1)], **FOLLOW_UP,
             at=mine.status_at + timedelta(microseconds=1),
         )  # fmt: skip
         assert await other.submit(theirs) == [True]
@@ -169,7 +172,7 @@ async def test_a_write_that_was_built_upon_is_still_known_as_stored(
     new = creation(agent.id)
     await desk.submit(new)
     await desk.submit(change(new.task_id, 1, TaskState.INPUT_REQUIRED))
-    mine = change(new.task_id, 2, new_attempt=2, messages=[entry(2, "mine", 1)], message_count=2)
+    mine = change(new.task_id, 2, messages=[entry(2, "mine", 1)], **FOLLOW_UP)
     wire.cut_next_reply()
     outcome = asyncio.create_task(desk.submit(mine))
     await soon(wire.cut_happened.wait())

@@ -14,7 +14,7 @@ from protocol.ids import new_id
 from protocol.states import TaskState
 from protocol.timestamps import print_timestamp
 from tasks_app.journal import Acceptance, Change, Creation, Journal
-from tasks_app.journal.statement import CHANNEL
+from tasks_app.journal.preparing import CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.tables.record import Event, EventKind, HistoryEntry, initial_status
 from tests.tasks_app.world import ALICE, PATIENCE
@@ -80,7 +80,9 @@ def change(
     at: datetime | None = None,
     **fields: Any,
 ) -> Change:
-    """The write that makes `version` + 1 of a task. Unless `seqs` says otherwise it has one event, number `version`."""
+    """The write that makes `version` + 1 of a task. Unless `seqs` says otherwise it has one event, number `version`.
+    The task was SUBMITTED at version 1, and WORKING since if `old_state` says nothing else.
+    """
     numbers = [version] if seqs is None else list(seqs)
     at = at or START + timedelta(seconds=version)
     text = status(state, at)
@@ -88,6 +90,7 @@ def change(
         "task_id": task_id,
         "version": version,
         "attempt": 1,
+        "old_state": TaskState.SUBMITTED if version == 1 else TaskState.WORKING,
         "state": state,
         "status": text,
         "status_at": at,
