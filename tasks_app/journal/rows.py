@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks_app.journal.changes import Acceptance, AuditLine, Change, Creation
 from tasks_app.push.config import StoredConfig
-from tasks_app.tables.arrays import array, flag, printed, text
+from tasks_app.tables.arrays import array, flag, printed, texts
 from tasks_app.tables.record import Event, HistoryEntry
 
 Row = tuple[str | None, ...]
@@ -38,7 +38,7 @@ class Rows:
         """The parameters of `of_arrays`."""
         columns = zip(*rows, strict=True) if rows else [()] * len(self.columns)
         for (_, kind), column in zip(self.columns, columns, strict=True):
-            yield array(map(text, column) if kind in _QUOTED else column)
+            yield texts(column) if kind in _QUOTED else array(column)
 
 
 def _columns(text: str) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,16 @@ def text(value: str | None) -> str:
     return NULL if value is None else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def texts(column: Sequence[str | None]) -> str:
+    """The literal of a text[]."""
+    if None in column:
+        return array(map(text, column))
+    whole = "\0".join(column)  # type: ignore[arg-type]
+    if whole.count("\0") != len(column) - 1:  # one has U+0000 in it: it is refused where it is sent
+        return array(map(text, column))
+    return '{"' + whole.replace("\\", "\\\\").replace('"', '\\"').replace("\0", '","') + '"}'
+
+
 def printed(value: datetime | None) -> str | None:
     """An aware time, as a value by itself or to be quoted by `text`."""
     global _printed
