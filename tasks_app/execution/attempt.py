@@ -148,6 +148,8 @@ class Attempt:
 
     async def _drained(self) -> None:
         """Wait until everything accepted is stored or given up."""
+        if self._flush_scheduled:
+            self._flush()  # nothing more comes in this turn of the loop
         while not self._fenced and (self._writing or self._draft.events):
             await self._idle.wait()
 

@@ -16,8 +16,10 @@ _NOTIFY_IDS = 150  # ids of 36 characters and a seq in one payload, under NOTIFY
 Prepared = tuple[str, list[str | None]]
 
 
-def prepare(origin: str, creations: Sequence[Creation], changes: Sequence[Change]) -> Prepared:
-    """The name of the statement for a batch, and its parameters."""
+def prepare(origin: str, batch: Sequence[Creation | Change]) -> Prepared:
+    """The name of the statement for a batch, and its parameters. `origin` is the process that writes."""
+    creations = [w for w in batch if isinstance(w, Creation)]
+    changes = [w for w in batch if isinstance(w, Change)]
     told = _payloads(origin, creations, changes)
     if len(creations) == 1 and not changes and not _has_rare_parts(creations[0]):
         return name_of_one("create"), [*rows.creation_row(creations[0]), CHANNEL, *told, origin]

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import psycopg
 
@@ -54,30 +55,34 @@ class Journal:
         self._origin = origin
         self._published = published
         self._waiting: deque[Write] = deque()
-        self._wake = asyncio.Event()
+        self._busy = False  # whether a batch is under way, or about to be
         self._link: Link | None = None
         self._backend = ""  # of the connection that was opened last
         self._trouble: Trouble | None = None
-        self._writer: asyncio.Task[None] | None = None
+        self._mender: asyncio.Task[None] | None = None
         self._clock: asyncio.Task[None] | None = None
         self._closing = False
 
     async def start(self) -> Sequence[asyncio.Task[None]]:
-        """Connect and begin to write; gives the tasks that do."""
+        """Connect and begin to write; gives the tasks that it cannot do without."""
+        self._loop = asyncio.get_running_loop()
         self._link = await self._connect()
-        self._writer = asyncio.create_task(self._write_forever(), name="journal")
-        self._writer.add_done_callback(self._close)
+        self._failed = self._loop.create_future()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._mender = asyncio.create_task(self._mend_forever(), name="journal")
+        self._mender.add_done_callback(self._close)
         self._clock = asyncio.create_task(self._refuse_in_time(), name="journal's clock")
-        return self._writer, self._clock
+        return self._mender, self._clock
 
     async def stop(self) -> None:
         """Write what is waiting, then close."""
         self._close()
-        self._wake.set()
-        if self._writer is not None:
-            await asyncio.gather(self._writer, return_exceptions=True)
-        if self._clock is not None:
-            self._clock.cancel()
+        if self._mender is not None and self._clock is not None:
+            written = asyncio.create_task(self._quiet.wait())
+            await asyncio.wait({written, self._mender}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (written, self._mender, self._clock):
+                task.cancel()
         await self._disconnect()
 
     def _close(self, *_: object) -> None:
@@ -92,7 +97,10 @@ class Journal:
             self._refuse(write, UnavailableError(retry_after=1))
         else:
             self._waiting.append(write)
-            self._wake.set()
+            if not self._busy:
+                self._busy = True
+                self._quiet.clear()
+                self._loop.call_soon(self._write)  # with what else comes in this turn of the loop
         return write.done
 
     async def _connect(self) -> Link:
@@ -111,19 +119,32 @@ class Journal:
         if link is not None:
             await link.close()
 
-    async def _write_forever(self) -> None:
-        while True:
-            if not self._waiting:
-                if self._trouble is not None:
-                    self._trouble.forget()
-                    self._trouble = None
-                if self._closing:
-                    return
-                self._wake.clear()
-                await self._wake.wait()
-                continue
-            batch = self._take()
-            await self._settle(batch)
+    def _write(self) -> None:
+        """Send the next batch, in callbacks: for one write, tasks would cost as much as the database."""
+        if not self._waiting:
+            if self._trouble is not None:
+                self._trouble.forget()
+                self._trouble = None
+            self._busy = False
+            self._quiet.set()
+            return
+        batch = self._take()
+        try:
+            self._connected().ask(*prepare(self._origin, batch), partial(self._written, batch))
+        except Exception as error:
+            self._written(batch, error)
+
+    def _written(self, batch: list[Write], ids: Sequence[str | None] | Exception) -> None:
+        if isinstance(ids, Exception):
+            self._failed.set_result((batch, ids))
+            return
+        try:
+            self._end_trouble()
+            self._answer(batch, ids)
+        except Exception as error:
+            self._failed.set_exception(error)
+        else:
+            self._write()
 
     def _take(self) -> list[Write]:
         """The next batch. Rivals for one version of a task come one after the other: a statement could not tell them
@@ -143,38 +164,52 @@ class Journal:
         self._waiting.extendleft(reversed(rivals))
         return batch
 
-    async def _settle(self, batch: list[Write]) -> None:
-        """Write a batch, whatever it takes, and answer every future in it."""
+    async def _mend_forever(self) -> None:
+        """Take over where a batch failed, until its writes are settled."""
+        while True:
+            batch, error = await self._failed
+            self._failed = self._loop.create_future()
+            await self._mend(batch, error)
+            self._write()
+
+    async def _mend(self, batch: list[Write], error: Exception) -> None:
+        """Write a batch that met an error, whatever it takes, and answer every future in it."""
         while batch:
-            try:
-                won = await self._execute(batch)
-            except Exception as error:
-                if isinstance(error, psycopg.Error) and may_pass(error):
-                    batch = await self._recover(batch, error)
-                    continue
+            if not (isinstance(error, psycopg.Error) and may_pass(error)):
                 await self._one_by_one(batch, error)
                 return
-            if self._trouble is not None:
-                self._trouble.end()
-                self._trouble = None
-            self._answer(batch, won)
-            return
+            batch = await self._recover(batch, error)
+            if batch:
+                try:
+                    ids = await self._execute(batch)
+                except Exception as again:
+                    error = again
+                else:
+                    self._end_trouble()
+                    self._answer(batch, ids)
+                    return
 
-    async def _execute(self, batch: Sequence[Write]) -> set[str]:
-        creations = [w for w in batch if isinstance(w, Creation)]
-        changes = [w for w in batch if isinstance(w, Change)]
+    async def _execute(self, batch: Sequence[Write]) -> Sequence[str | None]:
+        return await self._connected().execute(*prepare(self._origin, batch))
+
+    def _connected(self) -> Link:
         if self._link is None:
             raise NotSentError("the journal is not connected")
-        ids = await self._link.execute(*prepare(self._origin, creations, changes))
-        won = {task_id for task_id in ids if task_id is not None}
-        for change in changes:
-            change.has_push_configs = statement.PUSH_MARK + change.task_id in won
-        return won
+        return self._link
 
-    def _answer(self, batch: Sequence[Write], won: set[str]) -> None:
+    def _end_trouble(self) -> None:
+        if self._trouble is not None:
+            self._trouble.end()
+            self._trouble = None
+
+    def _answer(self, batch: Sequence[Write], ids: Sequence[str | None]) -> None:
+        """Tell whom it concerns, in the order that `Change.stored` promises. `ids` are of those that were won."""
+        won = {task_id for task_id in ids if task_id is not None}
         for write in batch:
-            if isinstance(write, Change) and write.stored is not None:
-                write.stored(write.task_id in won)
+            if isinstance(write, Change):
+                write.has_push_configs = statement.PUSH_MARK + write.task_id in won
+                if write.stored is not None:
+                    write.stored(write.task_id in won)
         self._published([w for w in batch if w.task_id in won])
         for write in batch:
             if not write.done.done():
@@ -193,7 +228,13 @@ class Journal:
             self._refuse(batch[0], InternalError())
             return
         for write in batch:
-            await self._settle([write])
+            try:
+                ids = await self._execute([write])
+            except Exception as again:
+                await self._mend([write], again)
+            else:
+                self._end_trouble()
+                self._answer([write], ids)
 
     async def _recover(self, batch: list[Write], error: psycopg.Error) -> list[Write]:
         """Reconnect, at first at once and then with a pause before each try; answer the writes that were stored after
@@ -250,9 +291,9 @@ class Journal:
         return left
 
     async def _read_back(self, batch: list[Write]) -> list[Write]:
-        won = await outcome.stored_writes(self._dsn, self._backend, batch)
-        self._answer([w for w in batch if w.task_id in won], won)
-        return [w for w in batch if w.task_id not in won]
+        stored = await outcome.stored_writes(self._dsn, self._backend, batch)
+        self._answer([w for w in batch if w.task_id in stored], [*stored])
+        return [w for w in batch if w.task_id not in stored]
 
 
 def _characters(write: Write) -> int:

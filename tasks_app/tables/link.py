@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -17,6 +18,8 @@ from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 Notified = Callable[[str, str], None]
+Answered = Callable[[Sequence[str | None] | Exception], None]
+_Waiter = Callable[[list[PGresult] | Exception], None]
 
 
 class NotSentError(psycopg.OperationalError):
@@ -35,7 +38,7 @@ class Link:
         self._pgconn: PGconn = connection.pgconn
         self._socket = self._pgconn.socket
         self._notified = notified
-        self._waiter: asyncio.Future[list[PGresult]] | None = None
+        self._waiter: _Waiter | None = None
         self._results: list[PGresult] = []
         self.broken: asyncio.Future[None] = self._loop.create_future()
         self._loop.add_reader(self._socket, self._readable)
@@ -53,14 +56,23 @@ class Link:
             await link.command(f"LISTEN {channel}")
         return link
 
-    async def execute(self, name: str, parameters: Sequence[str | None]) -> list[str | None]:
+    def ask(self, name: str, parameters: Sequence[str | None], answered: Answered) -> None:
+        """Send a prepared statement. `answered` is called with the first column of its rows as text, or an error, as
+        soon as it is here, which is a turn of the loop earlier than a coroutine could go on. Raises psycopg.Error for
+        one that cannot be sent."""
+        encoded = _encoded(parameters)
+        self._send(
+            lambda: self._pgconn.send_query_prepared(name.encode(), encoded),
+            lambda results: answered(_outcome(results)),
+        )
+
+    async def execute(self, name: str, parameters: Sequence[str | None]) -> Sequence[str | None]:
         """Run a prepared statement; returns the first column of its rows as text. Raises psycopg.Error."""
-        (result,) = await self._execute(name, parameters)
-        return _first_column(result)
+        return _first_column(await self._execute(name, parameters))
 
     async def fetch(self, name: str, parameters: Sequence[str | None]) -> list[tuple[Any, ...]]:
         """Run a prepared statement; returns its rows with values as the driver reads them. Raises psycopg.Error."""
-        (result,) = await self._execute(name, parameters)
+        result = await self._execute(name, parameters)
         if result.status != ExecStatus.TUPLES_OK:
             raise error_from_result(result)
         loader = Transformer(self._connection)
@@ -69,7 +81,7 @@ class Link:
 
     async def command(self, sql: str) -> None:
         """Run a statement without parameters or rows. Raises psycopg.Error."""
-        (result,) = await self._run(lambda: self._pgconn.send_query(sql.encode()))
+        result = await self._run(lambda: self._pgconn.send_query(sql.encode()))
         if result.status != ExecStatus.COMMAND_OK:
             raise error_from_result(result)
 
@@ -78,21 +90,22 @@ class Link:
         self._unwatch()
         await self._connection.close()
 
-    async def _execute(self, name: str, parameters: Sequence[str | None]) -> list[PGresult]:
-        encoded = [None if p is None else p.encode() for p in parameters]
-        for parameter in encoded:
-            if parameter is not None and b"\0" in parameter:
-                raise psycopg.DataError("PostgreSQL has no text with U+0000")  # libpq would send what is before it
+    async def _execute(self, name: str, parameters: Sequence[str | None]) -> PGresult:
+        encoded = _encoded(parameters)
         return await self._run(lambda: self._pgconn.send_query_prepared(name.encode(), encoded))
 
-    async def _run(self, send: Callable[[], None]) -> list[PGresult]:
+    async def _run(self, send: Callable[[], None]) -> PGresult:
+        done: asyncio.Future[list[PGresult]] = self._loop.create_future()
+        self._send(send, partial(_settle, done))
+        (result,) = await done
+        return result
+
+    def _send(self, send: Callable[[], None], waiter: _Waiter) -> None:
         if self.broken.done():
             raise NotSentError("the connection is lost")
-        waiter: asyncio.Future[list[PGresult]] = self._loop.create_future()
-        self._waiter = waiter
         send()
         self._flush()
-        return await waiter
+        self._waiter = waiter
 
     def _flush(self) -> None:
         if self._pgconn.flush():
@@ -106,8 +119,9 @@ class Link:
             self._break(error)
 
     def _readable(self) -> None:
+        waiter = self._waiter
         self._consume()
-        if self._waiter is not None and not self.broken.done():
+        if waiter is not None and waiter is self._waiter and not self.broken.done():
             # The answer is not whole. libuv calls once for an error on the socket and then watches it no more; what
             # there is to read besides, such as the end, is there already.
             self._consume()
@@ -133,25 +147,52 @@ class Link:
             if result is not None:
                 self._results.append(result)
                 continue
-            results, self._results = self._results, []
-            waiter, self._waiter = self._waiter, None
-            if waiter is not None and not waiter.done() and self._pgconn.status == ConnStatus.OK:
-                waiter.set_result(results)
-            else:
-                self._waiter = waiter  # the connection went with the answer: `_readable` breaks it
+            if self._pgconn.status == ConnStatus.OK:  # or the connection went with the answer: `_consume` breaks it
+                results, self._results = self._results, []
+                self._tell(results)
             return
+
+    def _tell(self, outcome: list[PGresult] | Exception) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter(outcome)
 
     def _break(self, error: psycopg.OperationalError) -> None:
         self._unwatch()
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(error)
+        self._tell(error)
 
     def _unwatch(self) -> None:
         if not self.broken.done():
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self.broken.set_result(None)
+
+
+def _encoded(parameters: Sequence[str | None]) -> list[bytes | None]:
+    encoded = [None if p is None else p.encode() for p in parameters]
+    for parameter in encoded:
+        if parameter is not None and b"\0" in parameter:
+            raise psycopg.DataError("PostgreSQL has no text with U+0000")  # libpq would send what is before it
+    return encoded
+
+
+def _settle(future: asyncio.Future[list[PGresult]], outcome: list[PGresult] | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+
+
+def _outcome(results: list[PGresult] | Exception) -> Sequence[str | None] | Exception:
+    if isinstance(results, Exception):
+        return results
+    try:
+        (result,) = results
+        return _first_column(result)
+    except Exception as error:
+        return error
 
 
 def _first_column(result: PGresult) -> list[str | None]:

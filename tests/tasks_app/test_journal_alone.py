@@ -29,10 +29,9 @@ _TABLES = {
 }
 
 
-def statement_of(*writes: Creation | Change) -> str:
-    """The name of the statement that a batch gets."""
-    creations = [w for w in writes if isinstance(w, Creation)]
-    return prepare("web-test", creations, [w for w in writes if isinstance(w, Change)])[0]
+def statement_of(write: Creation | Change) -> str:
+    """The name of the statement that it gets when nothing else waits."""
+    return prepare("web-test", [write])[0]
 
 
 async def rows(world: World, task: Creation) -> list[Any]:
