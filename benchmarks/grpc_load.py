@@ -1,4 +1,4 @@
-"""The same load over gRPC: callers that share one channel, as real clients do, and check every reply."""
+"""The same load over gRPC: callers that share one connection, as those of a channel do, and check every reply."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from benchmarks.calls import Call
 from benchmarks.client import GRACE, MAX_ERRORS, Measure
+from benchmarks.grpc_wire import Channel, GrpcError
 from benchmarks.replies import Artifact, Message, Part, Status, Task, WrongReply, check_echo
 
 SEND_MESSAGE = "/lf.a2a.v1.A2AService/SendMessage"
@@ -73,25 +74,29 @@ class GrpcLoad:
 
     async def run(self, callers: int) -> Measure:
         """Run to the end; calls under way have the grace of the other bindings."""
-        async with grpc.aio.insecure_channel(self._endpoint.address) as channel:
-            send = channel.unary_unary(SEND_MESSAGE)
-            began = time.perf_counter()
-            await asyncio.gather(*(self._call_on(send, began + self._seconds) for _ in range(callers)))
-            self._measure.seconds = time.perf_counter() - began
-        return self._measure
+        measure, began = self._measure, time.perf_counter()
+        try:
+            channel = await Channel.open(self._endpoint.address, SEND_MESSAGE)
+        except OSError as error:
+            measure.errors.append(f"no connection: {error}")
+        else:
+            await asyncio.gather(*(self._call_on(channel, began + self._seconds) for _ in range(callers)))
+            channel.close()
+        measure.seconds = time.perf_counter() - began
+        return measure
 
-    async def _call_on(self, send: Any, until: float) -> None:
+    async def _call_on(self, channel: Channel, until: float) -> None:
         measure = self._measure
         while time.perf_counter() < until and len(measure.errors) < MAX_ERRORS:
             call = self._make()
             sent_at = time.perf_counter()
             try:
-                body = await send(call.raw, timeout=self._seconds + GRACE)
+                body = await channel.call(call.raw, self._seconds + GRACE)
                 call.check(body)
-            except grpc.aio.AioRpcError as error:
-                measure.errors.append(f"{error.code().name}: {error.details()}")
-            except WrongReply as wrong:
-                measure.errors.append(str(wrong))
+            except TimeoutError:
+                measure.errors.append("no answer in time")
+            except (GrpcError, WrongReply) as error:
+                measure.errors.append(str(error))
             else:
                 measure.latencies.append(time.perf_counter() - sent_at)
 

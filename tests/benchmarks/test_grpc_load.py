@@ -27,7 +27,7 @@ def completed(request: pb.SendMessageRequest, **changes: Any) -> pb.SendMessageR
     return pb.SendMessageResponse(task=pb.Task(**(members | changes)))
 
 
-async def load(answer: Callable[[pb.SendMessageRequest], bytes]) -> Measure:
+async def load(answer: Callable[[pb.SendMessageRequest], bytes], callers: int = 2, seconds: float = 0.2) -> Measure:
     """What a short load on a server measures that answers so."""
 
     async def respond(data: bytes, context: object) -> bytes:
@@ -39,7 +39,7 @@ async def load(answer: Callable[[pb.SendMessageRequest], bytes]) -> Measure:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        return await GrpcLoad(GrpcEndpoint(f"127.0.0.1:{port}"), send_to("echo"), seconds=0.2).run(callers=2)
+        return await GrpcLoad(GrpcEndpoint(f"127.0.0.1:{port}"), send_to("echo"), seconds).run(callers)
     finally:
         await server.stop(0)
 
@@ -75,7 +75,23 @@ async def test_wrong_replies_are_errors(answer: Callable[[pb.SendMessageRequest]
 
 async def test_a_server_that_is_not_there_is_an_error() -> None:
     measure = await GrpcLoad(GrpcEndpoint("127.0.0.1:1"), send_to("echo"), seconds=0.2).run(callers=1)
-    assert measure.errors[0].startswith("UNAVAILABLE: ")
+    assert measure.errors[0].startswith("no connection: ")
+
+
+async def test_a_status_is_an_error() -> None:
+    def refuse(request: pb.SendMessageRequest) -> bytes:
+        raise ValueError("a reason with ü")
+
+    measure = await load(refuse)
+    assert measure.latencies == []
+    assert set(measure.errors) == {"status 2: Unexpected <class 'ValueError'>: a reason with ü"}
+
+
+async def test_many_calls_share_a_connection_beyond_its_first_window() -> None:
+    """64 KiB are allowed of all requests together until the server gives more."""
+    measure = await load(lambda request: completed(request).SerializeToString(), callers=64, seconds=1)
+    assert measure.errors == []
+    assert len(measure.latencies) * 60 > 65_535
 
 
 @pytest.mark.parametrize("wrong", [{"state": "working"}, {"text": "another"}])
