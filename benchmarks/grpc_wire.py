@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import unquote
 
 from hpack import Decoder, Encoder
@@ -87,11 +88,10 @@ class Channel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet, with windows that a whole run does not use up."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.WriteTransport, transport)
         settings = _INITIAL_WINDOW_SIZE.to_bytes(2) + _LARGEST_WINDOW.to_bytes(4)
         more = (_LARGEST_WINDOW - _FIRST_WINDOW).to_bytes(4)
-        transport.write(_PREFACE + _frame(_SETTINGS, 0, 0, settings) + _frame(_WINDOW_UPDATE, 0, 0, more))
+        self._transport.write(_PREFACE + _frame(_SETTINGS, 0, 0, settings) + _frame(_WINDOW_UPDATE, 0, 0, more))
 
     def data_received(self, data: bytes) -> None:
         """Read the frames that are whole."""
