@@ -56,6 +56,7 @@ class Channel(asyncio.Protocol):
         self._calls: dict[int, _Call] = {}
         self._stream = -1
         self._buffer = b""
+        self._unsent: list[bytes] = []
         self._credit = _FIRST_WINDOW  # bytes that the server takes of all requests together
         self._lost: GrpcError | None = None
 
@@ -67,8 +68,8 @@ class Channel(asyncio.Protocol):
         _, channel = await loop.create_connection(lambda: cls(address, method), host, int(port))
         return channel
 
-    async def call(self, message: bytes, seconds: float) -> bytes:
-        """The message that answers. Raises GrpcError, and TimeoutError after so many seconds."""
+    async def call(self, message: bytes) -> bytes:
+        """The message that answers. Raises GrpcError."""
         if self._lost is not None:
             raise self._lost
         self._stream += 2
@@ -78,9 +79,8 @@ class Channel(asyncio.Protocol):
         call = self._calls[self._stream] = _Call(asyncio.get_running_loop().create_future())
         headers = _frame(_HEADERS, _END_HEADERS, self._stream, self._blocks[self._stream > 1])
         body = b"\0" + len(message).to_bytes(4) + message
-        self._transport.write(headers + _frame(_DATA, _END_STREAM, self._stream, body))
-        async with asyncio.timeout(seconds):
-            return await call.done
+        self._write(headers + _frame(_DATA, _END_STREAM, self._stream, body))
+        return await call.done
 
     def close(self) -> None:
         """End the connection."""
@@ -112,6 +112,16 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The calls under way have no answer."""
         self._fail(GrpcError("the connection was closed"))
+
+    def _write(self, frames: bytes) -> None:
+        """Send frames together with those of other callers who go on in this turn of the loop."""
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(frames)
+
+    def _flush(self) -> None:
+        self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
 
     def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if kind in (_DATA, _HEADERS):
