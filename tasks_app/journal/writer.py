@@ -144,7 +144,7 @@ class Journal:
         except Exception as error:
             self._failed.set_exception(error)
         else:
-            self._write()
+            self._loop.call_soon(self._write)  # with what those say who go on now
 
     def _take(self) -> list[Write]:
         """The next batch. Rivals for one version of a task come one after the other: a statement could not tell them
