@@ -17,10 +17,11 @@ async def serve() -> None:
     """Serve until SIGTERM or SIGINT; then open calls have SHUTDOWN_GRACE_SECONDS and two more."""
     from django.conf import settings
 
-    from a2a_host.bindings.grpc.server import listen, make_server
+    from a2a_host.bindings.grpc.server import make_server
+    from a2a_host.bindings.grpc.transport.server import tls_context
     from a2a_host.lifespan import spare_the_collector
     from a2a_host.open_files import raise_limit
-    from a2a_host.services.network import address_of
+    from a2a_host.services.network import join
     from tasks_app.processes.process import end_runs, get_host, stop_host
 
     stopping = asyncio.Event()
@@ -29,11 +30,11 @@ async def serve() -> None:
     raise_limit()
     spare_the_collector()
     host = await get_host()
-    server, health = await make_server(host)
-    listen(server, address_of(settings.HOST, settings.GRPC_PORT))
-    await server.start()
+    server, health = make_server(host)
+    tls = tls_context(settings.GRPC_TLS_CERT, settings.GRPC_TLS_KEY) if settings.GRPC_TLS_CERT else None
+    await server.start(join(settings.HOST, settings.GRPC_PORT), tls)
     await stopping.wait()
-    await health.enter_graceful_shutdown()
+    health.stop()
     # Callers who wait hear how their tasks ended while their connections are still there.
     await asyncio.gather(server.stop(settings.SHUTDOWN_GRACE_SECONDS + _TO_LEAVE), end_runs())
     await stop_host()

@@ -27,9 +27,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def reserve(host: str, port: int) -> socket.socket:
-    """Take the address for a process of this user that listens on it with SO_REUSEPORT; keep the socket as long.
+    """Take the address for a process of this user that listens on it with `join`; keep the socket as long.
 
-    For servers that make their own sockets, as gRPC does. Raises ServiceError when it is taken or not to be had.
+    Raises ServiceError when it is taken or not to be had.
     """
     with _explained(host, port, "GRPC_PORT"):
         holder = _bind(host, port)
@@ -39,12 +39,18 @@ def reserve(host: str, port: int) -> socket.socket:
     return holder
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def join(host: str, port: int) -> socket.socket:
+    """A bound socket at an address that is reserved, or that nobody has. Raises ServiceError."""
+    with _explained(host, port, "GRPC_PORT"):
+        return _bind(host, port, socket.SO_REUSEPORT)
+
+
+def _bind(host: str, port: int, option: int = socket.SO_REUSEADDR) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     bound = socket.socket(family, kind, protocol)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, option, 1)
         bound.bind(address)
     except OSError:
         bound.close()
@@ -64,11 +70,6 @@ def _explained(host: str, port: int, setting: str) -> Iterator[None]:
             ) from error
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
         raise ServiceError(f"cannot listen on port {port} of {host}: {reason}") from error
-
-
-def address_of(host: str, port: int) -> str:
-    """`host:port` as gRPC reads it."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def local_address(host: str) -> str:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from a2a_host.management.commands.up import curl_line
 from a2a_host.services.errors import ServiceError
 from a2a_host.services.layout import Layout
-from a2a_host.services.network import accepts, address_of, is_healthy, is_loopback, listen, local_address, reserve
+from a2a_host.services.network import accepts, is_healthy, is_loopback, join, listen, local_address, reserve
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,10 @@ def test_a_reserved_address_is_for_those_who_share_it() -> None:
         for taker in (reserve, listen):
             with pytest.raises(ServiceError, match=f"^port {port} of 127.0.0.1 is taken: choose another one, such as "):
                 taker("127.0.0.1", port)
-        with socket.socket() as server:
-            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            server.bind(("127.0.0.1", port))
+        with join("127.0.0.1", port) as server:
             server.listen()
             assert accepts("127.0.0.1", port, timeout=5)
     reserve("127.0.0.1", port).close()
-
-
-def test_an_address_is_written_as_grpc_reads_it() -> None:
-    assert [address_of(host, 50051) for host in ("::1", "127.0.0.1")] == ["[::1]:50051", "127.0.0.1:50051"]
 
 
 def test_an_address_of_another_machine_is_one_line() -> None:

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from a2a_host.bindings.grpc.server import make_server
+from a2a_host.bindings.grpc.health import Health
 from a2a_host.bindings.health import is_healthy, serve_health
 from protocol.errors import UnavailableError
 from tasks_app.execution.lasting import Lasting
@@ -36,7 +36,7 @@ async def test_a_journal_that_ends_breaks_the_host(
     """Its task fails where no error was expected: whoever keeps the process up is told, and so is who asks."""
     host = world.hosts[0]
     monkeypatch.setattr(process, "_current", host)
-    _, health = await make_server(host)
+    health = Health(host, [])
     broken = asyncio.Event()
     host.lasting.on_broken = broken.set
     agent = await world.add_agent()
@@ -51,7 +51,7 @@ async def test_a_journal_that_ends_breaks_the_host(
     assert "The journal ended, and the host cannot do without it" in caplog.text
     assert "a mistake" in caplog.text
     assert await ask_health() == (503, {"status": "unavailable"})
-    assert (await health.Check(HealthCheckRequest(), None)).status == HealthCheckResponse.NOT_SERVING
+    assert await health.status("") == HealthCheckResponse.NOT_SERVING
     with pytest.raises(UnavailableError):
         await soon(host.journal.submit(creation(agent.id)))
     assert await world.query("SELECT count(*) FROM tasks_app_task") == [(1,)]

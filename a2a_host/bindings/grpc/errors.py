@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
@@ -13,6 +11,7 @@ from google.rpc.status_pb2 import Status
 
 from a2a_host.bindings.errors import codes_of, details_of, error_headers
 from a2a_host.bindings.grpc.convert_out import message_of
+from a2a_host.bindings.grpc.transport.status import StatusError
 from protocol.errors import A2AError, UnavailableError
 
 DETAILS = "grpc-status-details-bin"
@@ -33,11 +32,11 @@ def status_of(error: A2AError) -> Status:
     return status
 
 
-async def refuse(context: grpc.aio.ServicerContext[bytes, bytes], error: A2AError) -> NoReturn:
-    """End a call with an error."""
+def status_error(error: A2AError) -> StatusError:
+    """What ends a call with an error."""
     headers = [(name.decode(), value.decode()) for name, value in error_headers(error)]
-    trailing: Any = (*headers, (DETAILS, status_of(error).SerializeToString()))
-    await context.abort(grpc.StatusCode[codes_of(error).grpc], error.message, trailing)
+    details = (DETAILS, status_of(error).SerializeToString())
+    return StatusError(grpc.StatusCode[codes_of(error).grpc], error.message, [*headers, details])
 
 
 def _packed(message: Message) -> AnyMessage:

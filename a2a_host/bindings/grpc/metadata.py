@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from a2a_host.bindings.grpc.authority import agent_of_authority
 from a2a_host.bindings.service_parameters import ServiceParameters
 from agents.registry import AgentEntry, Registry
 from protocol.errors import AgentNotFoundError, VersionNotSupportedError
@@ -40,13 +41,13 @@ def read_metadata(metadata: Iterable[Any] | None) -> tuple[ServiceParameters, st
     return found, agent
 
 
-def choose_agent(registry: Registry, named: str, tenant: str) -> AgentEntry:
-    """The agent that a call is for: the one that its metadata names, else its tenant, else the one of the host's root.
+def choose_agent(registry: Registry, named: str, tenant: str, authority: str) -> AgentEntry:
+    """The agent that a call is for: of its metadata, else its tenant, else its authority, else the host's root.
 
     Raises AgentNotFoundError.
     """
     slug = named or tenant
-    entry = registry.get(slug) if slug else registry.root
+    entry = registry.get(slug) if slug else agent_of_authority(registry, authority)
     if entry is None:
         raise AgentNotFoundError("")
     return entry

@@ -5,15 +5,12 @@ Messages are parsed here and not by the library: what is no message of the kind 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-import grpc
 import msgspec
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -21,12 +18,17 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from a2a_host.bindings.grpc.convert_in import json_bytes
 from a2a_host.bindings.grpc.convert_out import message_of
 from a2a_host.bindings.grpc.deep import flattened
-from a2a_host.bindings.grpc.errors import refuse
+from a2a_host.bindings.grpc.errors import status_error
 from a2a_host.bindings.grpc.metadata import FIRST_EVENT_ID, check_version, choose_agent, read_metadata
+from a2a_host.bindings.grpc.transport.call import Method, Respond, ServerCall
+from a2a_host.bindings.grpc.transport.messages import Message as MessageBytes
+from a2a_host.bindings.grpc.transport.request import Request
+from a2a_host.bindings.grpc.transport.status import StatusError
 from a2a_host.bindings.grpc.uploads import read_held
 from a2a_host.bindings.methods import Operation
 from a2a_host.bindings.performing import perform_operation
 from a2a_host.bindings.service_parameters import activated
+from a2a_host.bindings.sse import DialectFrames
 from protocol.dialects import Dialect
 from protocol.errors import (
     A2AError,
@@ -41,9 +43,6 @@ from tasks_app.execution.host import Host
 from tasks_app.operations import Call
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Context = grpc.aio.ServicerContext[Any, bytes]
 
 _decode = msgspec.json.decode
 _TOO_DEEP = (EncodeError, DecodeError)
@@ -72,16 +71,16 @@ class Rpc:
 class _Received:
     """The message of a request, None if the bytes are none, and how many they were.
 
-    The library keeps what it was given for as long as the call lasts, so the message is taken out to be read.
+    It is taken out to be read, so that no more than the caller's content lasts as long as the call.
     """
 
     __slots__ = ("message", "size")
 
-    def __init__(self, kind: type[Message], data: bytes) -> None:
+    def __init__(self, kind: type[Message], data: MessageBytes) -> None:
         self.size = len(data)
         self.message: Message | None = None
         with suppress(DecodeError):
-            self.message = kind.FromString(data)
+            self.message = kind.FromString(data)  # type: ignore[arg-type]  # It takes a bytearray too.
 
     def take(self) -> Message:
         """The message, which is forgotten here."""
@@ -123,79 +122,62 @@ class _MessageDialect:
         return message_of(self._rpc.response, members).SerializeToString()
 
 
-class Service(grpc.GenericRpcHandler):
+class Service:
     """The methods of one service, in one version of the protocol."""
 
     def __init__(self, host: Host, name: str, dialect: Dialect, methods: Mapping[str, Rpc]) -> None:
         self._host = host
         self._dialect = dialect
-        self._prefix = f"/{name}/"
-        self._handlers = {self._prefix + method: self._handler(rpc) for method, rpc in methods.items()}
+        self.prefix = f"/{name}/"
+        self.methods = {self.prefix + method: Method(self._respond(rpc)) for method, rpc in methods.items()}
 
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        """The handler of a call; None for another service's."""
-        method = handler_call_details.method
-        handler = self._handlers.get(method)
-        if handler is None and method.startswith(self._prefix):
-            return _unknown(method.removeprefix(self._prefix))
-        return handler
-
-    def _handler(self, rpc: Rpc) -> Any:
-        receive = partial(_Received, rpc.request)
-        if rpc.operation.stream is not None:
-            return grpc.unary_stream_rpc_method_handler(self._streaming(rpc), request_deserializer=receive)
-        return grpc.unary_unary_rpc_method_handler(self._unary(rpc), request_deserializer=receive)
-
-    def _unary(self, rpc: Rpc) -> Any:
+    def _respond(self, rpc: Rpc) -> Respond:
         dialect = _MessageDialect(self._dialect, rpc)
+        perform = self._perform_streaming if rpc.operation.stream is not None else self._perform
 
-        async def respond(received: _Received, context: Context) -> bytes:
+        async def respond(call: ServerCall) -> bytes | None:
             try:
-                call = self._begin(received, context)
-                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, received)
-                answer = await self._unbroken(work)
-                assert isinstance(answer, bytes)
-                await _name_extensions(context, call)
-                return answer
-            except Exception as error:
-                await _fail(context, rpc, error)
+                return await perform(call, rpc, dialect)
+            except A2AError as error:
+                raise status_error(error) from None
+            except StatusError:
+                raise
+            except Exception:
+                logger.exception("A gRPC call of %s failed", rpc.operation.name)
+                raise status_error(InternalError()) from None
 
         return respond
 
-    def _streaming(self, rpc: Rpc) -> Any:
-        dialect = _MessageDialect(self._dialect, rpc)
+    async def _perform(self, call: ServerCall, rpc: Rpc, dialect: _MessageDialect) -> bytes:
+        """Once it has begun it goes on without its caller: a message that is taken in is taken in whole."""
+        received = _Received(rpc.request, call.take())
+        operation = self._begin(received, call.request)
+        answer = await perform_operation(operation, dialect, rpc.operation, dialect.read_message, received)
+        assert isinstance(answer, bytes)
+        if extensions := activated(operation):
+            call.set_initial_metadata(extensions)
+        return answer
 
-        async def respond(received: _Received, context: Context) -> None:
-            try:
-                call = self._begin(received, context)
-                work = perform_operation(call, dialect, rpc.operation, dialect.read_message, received)
-                frames = await self._unbroken(work)
-                assert not isinstance(frames, bytes)
-            except Exception as error:
-                await _fail(context, rpc, error)
-            try:
-                first = str(frames.stream.first_seq)
-                await context.send_initial_metadata(((FIRST_EVENT_ID, first), *activated(call)))
-                del received, call, work  # An idle stream is as small as it can be.
-                while (frame := await frames.next()) is not None:
-                    if frame.payload is not None:  # Signs of life are HTTP/2's own here.
-                        await context.write(frame.payload)
-                    del frame
-                if frames.stream.interrupted:
-                    raise UnavailableError(retry_after=1)
-            except Exception as error:
-                await _fail(context, rpc, error)
-            finally:
-                await frames.aclose()
+    async def _perform_streaming(self, call: ServerCall, rpc: Rpc, dialect: _MessageDialect) -> None:
+        received = _Received(rpc.request, call.take())
+        operation = self._begin(received, call.request)
+        frames = await perform_operation(operation, dialect, rpc.operation, dialect.read_message, received)
+        assert not isinstance(frames, bytes)
+        try:
+            call.leave_with_caller()
+            call.set_initial_metadata([(FIRST_EVENT_ID, str(frames.stream.first_seq)), *activated(operation)])
+            call.write_head()
+            del received, operation  # An idle stream is as small as it can be.
+            await _send(frames, call)
+        finally:
+            await frames.aclose()
 
-        return respond
-
-    def _begin(self, received: _Received, context: Context) -> Call:
+    def _begin(self, received: _Received, request: Request) -> Call:
         """The call of a message, authenticated, in a version that is served. Raises A2AError."""
         if received.message is None:
             raise ParseError("The message is not in the form of its protobuf definition.")
-        parameters, named = read_metadata(context.invocation_metadata())
-        entry = choose_agent(self._host.registry, named, getattr(received.message, "tenant", ""))
+        parameters, named = read_metadata(request.metadata)
+        entry = choose_agent(self._host.registry, named, getattr(received.message, "tenant", ""), request.authority)
         if received.size > entry.max_request_bytes:
             raise RequestTooLargeError(entry.max_request_bytes)
         call = parameters.call(self._host, entry, "GRPC")
@@ -203,43 +185,21 @@ class Service(grpc.GenericRpcHandler):
         check_version(parameters, entry, self._dialect.version)
         return call
 
-    async def _unbroken(self, work: Awaitable[T]) -> T:
-        """What `work` gives. It goes on when the caller goes away: a message that is taken in is taken in whole."""
-        task = asyncio.ensure_future(work)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self._host.spawn(_finish(task))
-            raise
+
+async def _send(frames: DialectFrames, call: ServerCall) -> None:
+    """Send the frames of a stream to their end. Raises UnavailableError if the host ends it."""
+    while (frame := await frames.next()) is not None:
+        if frame.payload is not None:  # Signs of life are HTTP/2's own here.
+            await call.write(frame.payload)
+        del frame
+    if frames.stream.interrupted:
+        raise UnavailableError(retry_after=1)
 
 
-async def _name_extensions(context: Context, call: Call) -> None:
-    """Tell the caller which extensions are activated (§3.2.6)."""
-    named = activated(call)
-    if named:
-        await context.send_initial_metadata(named)
+def unknown_method(name: str) -> Method:
+    """A method that a service does not have."""
 
+    async def respond(call: ServerCall) -> bytes:
+        raise status_error(MethodNotFoundError(name))
 
-async def _fail(context: Context, rpc: Rpc, error: Exception) -> NoReturn:
-    """End a call with what was raised; only errors of the protocol are told."""
-    if isinstance(error, A2AError):
-        await refuse(context, error)
-    if isinstance(error, grpc.aio.AbortError):
-        raise error
-    logger.error("A gRPC call of %s failed", rpc.operation.name, exc_info=error)
-    await refuse(context, InternalError())
-
-
-async def _finish(work: asyncio.Future[Any]) -> None:
-    """See work to its end that nobody waits for any more."""
-    with suppress(A2AError):
-        result = await work
-        if not isinstance(result, bytes):
-            await result.aclose()
-
-
-def _unknown(method: str) -> Any:
-    async def respond(data: bytes, context: Context) -> bytes:
-        await refuse(context, MethodNotFoundError(method))
-
-    return grpc.unary_unary_rpc_method_handler(respond)
+    return Method(respond)
