@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,6 @@ import grpc
 import pytest
 from a2a.types import a2a_pb2 as pb
 from a2a.types import a2a_pb2_grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from django.conf import settings
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
@@ -25,7 +19,7 @@ from google.rpc.status_pb2 import Status
 from a2a_host.bindings.grpc.server import LARGEST, READ_AT_LEAST, largest_message
 from agents.models import Agent
 from protocol.ids import new_id
-from tests.support.deployment import HOST, Deployment, GrpcServer, Web, wait_until
+from tests.support.deployment import Deployment, GrpcServer, Web, wait_until
 
 SECONDS = 30.0
 
@@ -132,32 +126,6 @@ def test_an_idle_stream_lives_longer_than_the_keep_alive(server: GrpcServer) -> 
         events = list(stream)
     assert events[-1].status_update.status.state == pb.TASK_STATE_COMPLETED
     assert [event.WhichOneof("payload") for event in events].count("task") == 1
-
-
-@pytest.fixture(scope="package")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Files of a self-signed certificate for the loopback address, and of its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "grpc.test")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    encoding = serialization.Encoding.PEM
-    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    paths = folder / "cert.pem", folder / "key.pem"
-    paths[0].write_bytes(made.public_bytes(encoding))
-    paths[1].write_bytes(private)
-    return paths
 
 
 @pytest.mark.spec("10.1")

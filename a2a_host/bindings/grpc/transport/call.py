@@ -34,9 +34,6 @@ class Line(Protocol):
     peer: str
     sender: Sender
 
-    def credit(self, stream_id: int, size: int) -> None:
-        """Let the peer send `size` more bytes of a stream."""
-
     def forget(self, stream_id: int) -> None:
         """A call is over."""
 
@@ -163,6 +160,8 @@ class ServerCall:
         else:
             try:
                 self._messages.extend(self._inbox.feed(data))
+                if len(self._messages) > 1 and not self._method.reads:
+                    raise _not_one_message()
             except StatusError as error:
                 self.break_off(error)
                 return
@@ -181,8 +180,8 @@ class ServerCall:
             self.break_off(StatusError(StatusCode.INTERNAL, "The request ended within a message."))
         elif self._method.reads:
             self._wake_reader()
-        elif len(self._messages) != 1:
-            self.break_off(StatusError(StatusCode.UNIMPLEMENTED, "The method takes exactly one message."))
+        elif not self._messages:
+            self.break_off(_not_one_message())
         else:
             self._inbox.release()
             self._start()
@@ -210,7 +209,7 @@ class ServerCall:
         if self._method.reads:
             self._inbox.release()
         if self._owed >= _CREDIT and not self._ended and not self.over:
-            self._line.credit(self._stream_id, self._owed)
+            self._line.sender.credit(self._owed, self._stream_id)
             self._owed = 0
 
     def _wake_reader(self) -> None:
@@ -264,6 +263,10 @@ class ServerCall:
             self._line.keep(self._task)
             if self._leaving:
                 self._task.cancel()
+
+
+def _not_one_message() -> StatusError:
+    return StatusError(StatusCode.UNIMPLEMENTED, "The method takes exactly one message.")
 
 
 Respond = Callable[[ServerCall], Awaitable[bytes | None]]

@@ -138,10 +138,6 @@ class Connection(asyncio.Protocol):
 
     # For calls
 
-    def credit(self, stream_id: int, size: int) -> None:
-        """Let the peer send `size` more bytes of a stream."""
-        self._http2.increment_flow_control_window(size, stream_id)
-
     def forget(self, stream_id: int) -> None:
         """A call is over."""
         del self.calls[stream_id]
@@ -215,7 +211,7 @@ class Connection(asyncio.Protocol):
         size, ended = event.flow_controlled_length, event.stream_ended is not None
         self._taken_in += size
         if self._taken_in >= _CREDIT:
-            self._http2.increment_flow_control_window(self._taken_in)
+            self.sender.credit(self._taken_in)
             self._taken_in = 0
         if not event.data and not ended:
             self._patience.spend()

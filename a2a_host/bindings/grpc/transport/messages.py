@@ -15,6 +15,7 @@ Packed = tuple[bool, Message]
 """Whether a message is compressed, and its bytes."""
 
 _PREFIX = Struct(">BI")
+_OVERHEAD = 128  # bytes that a message takes beside its own
 _WINDOW_BITS = {"identity": 0, "gzip": 31, "deflate": 15}  # of zlib
 ENCODINGS = ",".join(_WINDOW_BITS)
 """The compressions that are read, as `grpc-accept-encoding` names them."""
@@ -79,8 +80,7 @@ class Inbox:
                     return
                 self._body = self._begun()
             piece = rest[: self._length - len(self._body)]
-            self._room.take(len(piece))
-            self._held += len(piece)
+            self._hold(len(piece))
             self._body += piece
             rest = rest[len(piece) :]
             if len(self._body) < self._length:
@@ -96,7 +96,7 @@ class Inbox:
 
     def release(self) -> None:
         """All whole messages were taken."""
-        within = 0 if self._body is None else len(self._body)
+        within = 0 if self._body is None else _OVERHEAD + len(self._body)
         self._room.left += self._held - within
         self._held = within
 
@@ -119,7 +119,12 @@ class Inbox:
         self._compressed = flag == 1
         if flag > 1 or (self._compressed and not self._window_bits):
             raise StatusError(StatusCode.INTERNAL, "The flag of a message does not fit its grpc-encoding.")
+        self._hold(_OVERHEAD)
         return bytearray()
+
+    def _hold(self, size: int) -> None:
+        self._room.take(size)
+        self._held += size
 
     def _inflated(self, body: Message) -> bytes:
         inflating = zlib.decompressobj(self._window_bits)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from h2.errors import ErrorCodes
+from h2.exceptions import StreamClosedError, StreamIDTooLowError
 from hyperframe.frame import GoAwayFrame
 
 from a2a_host.bindings.grpc.transport.http2 import Http2
 from a2a_host.bindings.grpc.transport.metadata import Fields
 from a2a_host.bindings.grpc.transport.patience import Patience
 
+_RESET = (StreamClosedError, StreamIDTooLowError, KeyError)
+"""What h2 raises for a stream that the peer has reset: it knows of all that came together before it tells of any."""
 _TOGETHER = 64 * 1024  # bytes of messages after which nobody waits for more
 
 
@@ -30,7 +34,8 @@ class Sender:
 
     def fields(self, stream_id: int, fields: Fields, last: bool) -> None:
         """Headers, or with `last` trailers."""
-        self._http2.send_headers(stream_id, fields, end_stream=last)
+        with suppress(*_RESET):
+            self._http2.send_headers(stream_id, fields, end_stream=last)
         self._patience.restore()
         self.flush_soon()
 
@@ -78,7 +83,14 @@ class Sender:
 
     def reset(self, stream_id: int, code: ErrorCodes) -> None:
         """End a stream on both sides."""
-        self._http2.reset_stream(stream_id, code)
+        with suppress(*_RESET):
+            self._http2.reset_stream(stream_id, code)
+        self.flush_soon()
+
+    def credit(self, size: int, stream_id: int | None = None) -> None:
+        """Let the peer send so many more bytes, of a stream or in all."""
+        with suppress(*_RESET):
+            self._http2.increment_flow_control_window(size, stream_id)
         self.flush_soon()
 
     def go_away(self, last_stream_id: int) -> None:
