@@ -9,12 +9,14 @@ from typing import Any
 import grpc
 import pytest
 from a2a.types import a2a_pb2 as pb
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from tests.cases.reading import at_work, state, states, texts
@@ -26,6 +28,7 @@ from tests.support.peers import message
 pytestmark = pytest.mark.usefixtures("grpc_server")
 
 SERVICE = "/lf.a2a.v1.A2AService"
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
 
 def raw(peer: GrpcPeer, method: str, data: bytes, *metadata: tuple[str, str]) -> bytes:
@@ -429,6 +432,38 @@ def test_health_and_reflection(grpc_server: GrpcServer) -> None:
             "grpc.reflection.v1alpha.ServerReflection",
             "lf.a2a.v1.A2AService",
         ]
+
+
+def test_reflection_tells_what_the_services_are_made_of(grpc_server: GrpcServer) -> None:
+    """Many questions in one call, in both versions, which are the same on the wire."""
+    requests = [
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol="lf.a2a.v1.A2AService"),
+        reflection_pb2.ServerReflectionRequest(file_by_filename="nope.proto"),
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol="a2a.v1.Task"),
+        reflection_pb2.ServerReflectionRequest(),
+    ]
+    told = []
+    for version in ("v1alpha", "v1"):
+        call = channel_to(grpc_server.port).stream_stream(
+            f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+            reflection_pb2.ServerReflectionRequest.SerializeToString,
+            reflection_pb2.ServerReflectionResponse.FromString,
+        )
+        told.append(list(call(iter(requests), timeout=SECONDS)))
+    assert told[0] == told[1]
+    v1, unknown, v03, empty = told[0]
+    for answer, package in ((v1, "lf.a2a.v1"), (v03, "a2a.v1")):
+        files = [FileDescriptorProto.FromString(f) for f in answer.file_descriptor_response.file_descriptor_proto]
+        assert files[0].package == package
+        assert "google/protobuf/struct.proto" in [file.name for file in files]
+    assert (unknown.error_response.error_code, empty.error_response.error_code) == (5, 3)
+
+
+@pytest.mark.parametrize("path", ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch", REFLECTION])
+def test_what_is_no_message_of_health_or_reflection(grpc_server: GrpcServer, path: str) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        list(channel_to(grpc_server.port).unary_stream(path)(b"\xff", timeout=SECONDS))
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_nothing_of_the_inside_is_told(alice: Caller) -> None:

@@ -15,6 +15,7 @@ from a2a.types import a2a_pb2_grpc
 from django.conf import settings
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from a2a_host.bindings.grpc.server import LARGEST, READ_AT_LEAST, largest_message
 from agents.models import Agent
@@ -107,6 +108,26 @@ def test_a_server_that_is_killed_leaves_its_tasks_to_the_others(deployment: Depl
     assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
     server.restart()
     wait_until(lambda: get(server, "hold", task.id).status.state == pb.TASK_STATE_FAILED, "the task to be given up", 40)
+
+
+def test_who_watches_hears_that_a_server_stops(deployment: Deployment) -> None:
+    """And goes on elsewhere, instead of holding it up."""
+    server = deployment.start_grpc()
+    with server.channel() as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch
+        known, unknown = (
+            watch(health_pb2.HealthCheckRequest(service=name), timeout=SECONDS)
+            for name in ("lf.a2a.v1.A2AService", "nope")
+        )
+        assert next(known).status == health_pb2.HealthCheckResponse.SERVING
+        assert next(unknown).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+        server.stop()
+        assert next(known).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        for call in (known, unknown):
+            with pytest.raises(grpc.RpcError) as raised:
+                next(call)
+            assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
+    assert server.process.exit_code == 0
 
 
 def test_interrupted_from_the_keyboard_it_ends_too(deployment: Deployment) -> None:

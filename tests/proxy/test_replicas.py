@@ -5,9 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import httpx
 import pytest
+from a2a.types import a2a_pb2 as pb
+from a2a.types import a2a_pb2_grpc
 
+from protocol.ids import new_id
 from tests.cases.reading import CHUNKS, assemble, at_work, state, states, texts
 from tests.proxy.conftest import Site
 from tests.support.deployment import HOST, wait_until
@@ -137,3 +141,13 @@ def test_a_card_names_the_address_of_the_proxy(site: Site) -> None:
     url = f"http://{HOST}:{site.nginx.port}/agents/echo"
     card = httpx.get(f"{url}/.well-known/agent-card.json", trust_env=False).json()
     assert url in [i["url"] for i in card["supportedInterfaces"] if i["protocolBinding"] == "HTTP+JSON"]
+
+
+@pytest.mark.spec("10.2")
+def test_the_name_that_was_called_names_the_agent(site: Site) -> None:
+    """nginx passes it on."""
+    address = f"{HOST}:{site.nginx.grpc_port}"
+    with grpc.insecure_channel(address, [("grpc.default_authority", "echo.agents.example.com")]) as channel:
+        said = pb.Message(message_id=new_id(), role=pb.ROLE_USER, parts=[pb.Part(text="by name")])
+        task = a2a_pb2_grpc.A2AServiceStub(channel).SendMessage(pb.SendMessageRequest(message=said), timeout=30).task
+    assert [part.text for part in task.artifacts[0].parts] == ["by name"]

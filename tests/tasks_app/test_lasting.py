@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import Any
 
+import grpc
 import pytest
-from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
+from a2a_host.bindings.grpc import health as health_module
 from a2a_host.bindings.grpc.health import Health
+from a2a_host.bindings.grpc.transport.server import Server
 from a2a_host.bindings.health import is_healthy, serve_health
 from protocol.errors import UnavailableError
 from tasks_app.execution.lasting import Lasting
@@ -89,6 +94,23 @@ async def test_an_end_that_was_asked_for_is_none(world: World) -> None:
     assert await is_healthy(host)
     await soon(host.stop())
     assert not host.lasting.broken
+
+
+async def test_who_watches_hears_of_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_module, "_LOOK_SECONDS", 0.01)
+    host = world.hosts[0]
+    health = Health(host, ["a"])
+    server = Server(health.methods.get, largest=1000, room=1000, keep_alive=60.0)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        await server.start(listener)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{listener.getsockname()[1]}") as channel:
+            watch = health_pb2_grpc.HealthStub(channel).Watch(HealthCheckRequest(service="a"))
+            assert (await watch.read()).status == HealthCheckResponse.SERVING
+            host.lasting.broken = True
+            assert (await watch.read()).status == HealthCheckResponse.NOT_SERVING
+            watch.cancel()
+        await server.stop(0)
 
 
 async def test_the_safety_net_of_streams_outlives_a_bad_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
