@@ -18,7 +18,7 @@ from benchmarks.client import Measure
 from benchmarks.jobs import GRPC, HOST
 
 REFERENCE_PACKAGES = ("a2a-sdk", "uvicorn", "sqlalchemy", "asyncpg")
-_HOST_PACKAGES = ("uvicorn", "django", "psycopg", "celery", "grpcio")
+_HOST_PACKAGES = ("uvicorn", "django", "psycopg", "celery", "h2")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A gRPC service as a table of operations: from the bytes of a request to those of its answer.
 
-Messages are parsed here and not by the library: what is no message of the kind is an error of A2A like any other.
+Messages are parsed here and not by the transport: what is no message of the kind is an error of A2A like any other.
 """
 
 from __future__ import annotations
