@@ -222,9 +222,11 @@ class ServerCall:
     async def _run(self) -> None:
         try:
             answer = await self._method.respond(self)
-            if answer is not None:
+            if answer is None:
+                self._end(StatusCode.OK)
+            elif not self._answer(framed(answer)):
                 await self.write(answer)
-            self._end(StatusCode.OK)
+                self._end(StatusCode.OK)
         except StatusError as error:
             self._end(error.code, error.message, error.metadata)
         except asyncio.CancelledError:
@@ -234,6 +236,15 @@ class ServerCall:
         except Exception:
             logger.exception("A call of %s by %s failed", self.request.path, self.peer)
             self._end(StatusCode.UNKNOWN)
+
+    def _answer(self, data: bytes) -> bool:
+        """Send a plain answer and its status together, if there is room for it now."""
+        if self.over or self._head_sent or self._head is not HEAD or not self._ended:
+            return False
+        sent = self._line.sender.answer(self._stream_id, HEAD, data, trailers(StatusCode.OK))
+        if sent:
+            self._close()
+        return sent
 
     def _expire(self) -> None:
         self.break_off(StatusError(StatusCode.DEADLINE_EXCEEDED, "The deadline has passed."))

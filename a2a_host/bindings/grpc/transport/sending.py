@@ -26,6 +26,7 @@ class Sender:
         self._transport = transport
         self._patience = patience
         self._loop = asyncio.get_running_loop()
+        self._ready: list[bytes] = []  # before what h2 has to send
         self._flushing = False
         self._unflushed = 0
         self._full = False
@@ -38,6 +39,17 @@ class Sender:
             self._http2.send_headers(stream_id, fields, end_stream=last)
         self._patience.restore()
         self.flush_soon()
+
+    def answer(self, stream_id: int, head: Fields, data: bytes, last: Fields) -> bool:
+        """Send all of an answer, if there is room for it now."""
+        http2 = self._http2
+        room = min(http2.local_flow_control_window(stream_id), http2.max_outbound_frame_size)
+        if len(data) > room or self._full:
+            return False
+        self._ready += [http2.data_to_send(), http2.answer_frames(stream_id, head, data)]
+        self.fields(stream_id, last, last=True)
+        self._count(len(data))
+        return True
 
     def data(self, stream_id: int, data: bytes | memoryview) -> int:
         """Send as much as there is room for now; the number of bytes."""
@@ -109,6 +121,8 @@ class Sender:
         self._flushing = False
         self._unflushed = 0
         data = self._http2.data_to_send()
+        if self._ready:
+            data, self._ready = b"".join([*self._ready, data]), []
         if data:
             self._transport.write(data)
 
