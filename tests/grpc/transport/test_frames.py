@@ -12,6 +12,7 @@ from hyperframe.frame import (
     ContinuationFrame,
     DataFrame,
     Frame,
+    GoAwayFrame,
     HeadersFrame,
     PingFrame,
     PriorityFrame,
@@ -329,14 +330,27 @@ async def test_more_streams_than_are_allowed(raw: Raw, site: Site) -> None:
     await until(lambda: len(site.ended) == len(site.calls), "the end of the handlers")
 
 
-async def test_a_client_that_goes_away(raw: Raw, site: Site) -> None:
+async def test_a_client_that_goes_away_waits_for_its_calls(raw: Raw, site: Site) -> None:
+    """What it begins after that is refused (RFC 9113 §6.8)."""
+    stream_id = raw.request(path="/test/Gate")
+    raw.send(stream_id, b"hi")
+    raw.write(GoAwayFrame(0), PingFrame(0, b"12345678"))
+    late_id = raw.request()
+    raw.send(late_id, b"")
+    raw.write()
+    refusal = await raw.frame(RstStreamFrame)
+    assert (refusal.stream_id, refusal.error_code) == (late_id, ErrorCodes.REFUSED_STREAM)
+    site.gate.set()
+    assert (await raw.frame(DataFrame)).data == b"\0\0\0\0\2hi"
+    assert (await raw.frame(HeadersFrame)).flags == {"END_HEADERS", "END_STREAM"}
+    assert await raw.reader.read() == b""
+
+
+async def test_a_client_that_goes_away_for_an_error(raw: Raw, site: Site) -> None:
     raw.send(raw.request(path="/test/Gate"), b"")
-    raw.write()
-    await until(lambda: site.calls, "the call")
-    raw.http2.close_connection()
-    raw.write()
+    raw.write(GoAwayFrame(0, error_code=ErrorCodes.INTERNAL_ERROR))
     await raw.ended()
-    assert site.calls[0].over
+    await until(lambda: site.calls and site.calls[0].over, "the end of the call")
     site.gate.set()
     await until(lambda: site.ended == ["gate"], "the end of the handler")
 

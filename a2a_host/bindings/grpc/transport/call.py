@@ -188,7 +188,7 @@ class ServerCall:
 
     def look(self, now: float) -> None:
         """Give the call up if its request stands still: what is here of it takes room."""
-        waits = self._inbox.within or (self._task is None)
+        waits = self._task is None or (self._inbox.within and not self._messages)
         if waits and not self.over and now - self._heard >= STALLED_SECONDS:
             self.break_off(StatusError(StatusCode.DEADLINE_EXCEEDED, "The rest of the request did not come."))
 
@@ -204,9 +204,9 @@ class ServerCall:
 
     def _credit(self) -> None:
         """Let the caller send more, once what is here has been read."""
-        if self._messages and self._method.reads:
-            return
         if self._method.reads:
+            if self._messages:
+                return
             self._inbox.release()
         if self._owed >= _CREDIT and not self._ended and not self.over:
             self._line.sender.credit(self._owed, self._stream_id)

@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._http2 = Http2()
         self._patience = Patience()
         self._taken_in = 0
-        self._last_stream_id: int | None = None  # of those that are served, once the connection is drained
+        self._drained = False  # No call begins any more.
         self._closing = False
         self._heard = False  # since the peer was last asked whether it is there
         self._unread = 0  # bytes that it had not taken then
@@ -177,7 +177,7 @@ class Connection(asyncio.Protocol):
 
     def _request(self, event: RequestReceived) -> None:
         stream_id, ended = event.stream_id, event.stream_ended is not None
-        if self._last_stream_id is not None:
+        if self._drained:
             self.sender.reset(stream_id, ErrorCodes.REFUSED_STREAM)
             return
         try:
@@ -242,17 +242,20 @@ class Connection(asyncio.Protocol):
         self._patience.spend()
         if event.ping_data == _ALIVE:
             self._set_timer(self._server.keep_alive, self._ask)
-        elif event.ping_data == _DRAINED and self._last_stream_id is None:
-            self._last_stream_id = self._http2.highest_inbound_stream_id
-            self.sender.go_away(self._last_stream_id)
-            self._close_if_drained()
+        elif event.ping_data == _DRAINED and not self._drained:
+            self.sender.go_away(self._http2.highest_inbound_stream_id)
+            self._finish()
 
     def _worthless(self, event: Event) -> None:
         self._patience.spend()
 
     def _gone(self, event: ConnectionTerminated) -> None:
-        """The peer takes nothing more; h2 would not send it anyway."""
-        self.close()
+        """The peer begins nothing more."""
+        self._patience.spend()
+        if event.error_code == ErrorCodes.NO_ERROR:
+            self._finish()
+        else:
+            self.close()
 
     # Time
 
@@ -278,8 +281,13 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
         self._timer = self.loop.call_later(seconds, do)
 
+    def _finish(self) -> None:
+        """Close once the open calls have ended."""
+        self._drained = True
+        self._close_if_drained()
+
     def _close_if_drained(self) -> None:
-        if self._last_stream_id is not None and not self.calls:
+        if self._drained and not self.calls:
             self.loop.call_soon(self.close)  # after what is about to be said of the last call
 
     def _leave_calls(self) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, Event
 from h2.settings import SettingCodes, Settings
 from hpack.hpack import Decoder, Encoder, encode_integer
-from hyperframe.frame import DataFrame, HeadersFrame
+from hyperframe.frame import DataFrame, Frame, GoAwayFrame, HeadersFrame
 
 from a2a_host.bindings.grpc.transport.metadata import Fields
 
@@ -56,6 +57,12 @@ class Http2(H2Connection):
         self.encoder = PlainEncoder()
         self.initiate_connection()
         self.increment_flow_control_window(CONNECTION_WINDOW - _DEFAULT_WINDOW)
+
+    def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
+        """h2 would take and send nothing more. A client that goes away waits for its open calls (RFC 9113 §6.8)."""
+        event = ConnectionTerminated()
+        event.error_code, event.last_stream_id = frame.error_code, frame.last_stream_id
+        return [], [event]
 
     def answer_frames(self, stream_id: int, head: Fields, data: bytes) -> bytes:
         """The frames of an answer but its last one, for data that fits into the windows and into one frame.

@@ -45,13 +45,13 @@ class Inbox:
     What is held counts until it is released: whoever sends and never ends holds no more than there is room for.
     """
 
-    __slots__ = ("_body", "_compressed", "_held", "_length", "_prefix", "_room", "_window_bits", "largest")
+    __slots__ = ("_body", "_compressed", "_held", "_largest", "_length", "_prefix", "_room", "_window_bits")
 
     def __init__(self, encoding: str, largest: int, room: UploadRoom) -> None:
         if encoding not in _WINDOW_BITS:
             accepted = [("grpc-accept-encoding", ENCODINGS)]
             raise StatusError(StatusCode.UNIMPLEMENTED, "Messages of this grpc-encoding cannot be read.", accepted)
-        self.largest = largest
+        self._largest = largest
         self._window_bits = _WINDOW_BITS[encoding]
         self._room = room
         self._held = 0
@@ -64,7 +64,7 @@ class Inbox:
         """The message, if `data` is one and nothing else, and nothing came before: so are nearly all."""
         if not self.within and len(data) >= _PREFIX.size:
             flag, length = _PREFIX.unpack_from(data)
-            if not flag and length == len(data) - _PREFIX.size <= self.largest:
+            if not flag and length == len(data) - _PREFIX.size <= self._largest:
                 return False, data[_PREFIX.size :]
         return None
 
@@ -114,8 +114,8 @@ class Inbox:
         """The place of a message whose prefix has come. Raises StatusError."""
         flag, self._length = _PREFIX.unpack(self._prefix)
         self._prefix = b""
-        if self._length > self.largest:
-            raise _too_large(self.largest)
+        if self._length > self._largest:
+            raise _too_large(self._largest)
         self._compressed = flag == 1
         if flag > 1 or (self._compressed and not self._window_bits):
             raise StatusError(StatusCode.INTERNAL, "The flag of a message does not fit its grpc-encoding.")
@@ -129,11 +129,11 @@ class Inbox:
     def _inflated(self, body: Message) -> bytes:
         inflating = zlib.decompressobj(self._window_bits)
         try:
-            message = inflating.decompress(body, self.largest + 1)
+            message = inflating.decompress(body, self._largest + 1)
         except zlib.error:
             message = b""
-        if len(message) > self.largest:
-            raise _too_large(self.largest)
+        if len(message) > self._largest:
+            raise _too_large(self._largest)
         if not inflating.eof:
             raise StatusError(StatusCode.INTERNAL, "A message cannot be decompressed.")
         return message

@@ -37,7 +37,7 @@ class Sender:
         """Headers, or with `last` trailers."""
         with suppress(*_RESET):
             self._http2.send_headers(stream_id, fields, end_stream=last)
-        self._patience.restore()
+            self._patience.restore()
         self.flush_soon()
 
     def answer(self, stream_id: int, head: Fields, data: bytes, last: Fields) -> bool:
