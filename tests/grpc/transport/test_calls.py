@@ -23,7 +23,8 @@ async def refused(call: Any) -> Any:
 
 async def test_a_message_comes_and_goes(site: Site) -> None:
     async with site.channel() as channel:
-        for message in (b"", b"hello", bytes(LARGEST)):
+        for size in (0, 5, 16378, 16379, 16380, 65530, 65531, LARGEST):
+            message = b"x" * size
             assert await channel.unary_unary("/test/Echo")(message, timeout=SECONDS) == message
 
 

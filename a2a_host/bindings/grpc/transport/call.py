@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 STALLED_SECONDS = 60.0
 """A request of which nothing comes for so long, and that is not whole, is given up."""
 HEAD: Fields = [(b":status", b"200"), (b"content-type", b"application/grpc")]
+_SMALL = 16 * 1024 - 5  # bytes of a message that fits into a frame of the usual size
 _CREDIT = STREAM_WINDOW // 2  # bytes that are taken in before the client is told
 
 
@@ -224,7 +225,7 @@ class ServerCall:
             answer = await self._method.respond(self)
             if answer is None:
                 self._end(StatusCode.OK)
-            elif not self._answer(framed(answer)):
+            elif not self._answer(answer):
                 await self.write(answer)
                 self._end(StatusCode.OK)
         except StatusError as error:
@@ -237,11 +238,12 @@ class ServerCall:
             logger.exception("A call of %s by %s failed", self.request.path, self.peer)
             self._end(StatusCode.UNKNOWN)
 
-    def _answer(self, data: bytes) -> bool:
-        """Send a plain answer and its status together, if there is room for it now."""
-        if self.over or self._head_sent or self._head is not HEAD or not self._ended:
+    def _answer(self, message: bytes) -> bool:
+        """Send a small plain answer and its status together, if there is room for it now."""
+        plain = self._head is HEAD and not self._head_sent
+        if len(message) > _SMALL or not plain or not self._ended or self.over:
             return False
-        sent = self._line.sender.answer(self._stream_id, HEAD, data, trailers(StatusCode.OK))
+        sent = self._line.sender.answer(self._stream_id, HEAD, framed(message), trailers(StatusCode.OK))
         if sent:
             self._close()
         return sent
