@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 
 import pytest
+import uvloop
 from h2.errors import ErrorCodes
 from h2.events import PingReceived
 from hyperframe.frame import (
@@ -175,6 +177,20 @@ async def test_whoever_does_not_answer_a_ping_is_gone(monkeypatch: pytest.Monkey
         assert site.calls[0].over
         assert await alive.echo() == b"still there"
         site.gate.set()
+
+
+def test_whoever_answered_while_the_process_stood_still_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the loop of the gRPC process, which has to read before it looks at the time."""
+    monkeypatch.setattr(connection_module, "ANSWER_SECONDS", 0.2)
+
+    async def stand_still() -> None:
+        async with serving(keep_alive=0.05) as site, site.connect() as raw:
+            ping = await raw.frame(PingFrame)
+            raw.write(PingFrame(0, ping.opaque_data, flags=["ACK"]))
+            time.sleep(0.5)  # noqa: ASYNC251
+            await raw.frame(PingFrame)
+
+    uvloop.run(stand_still())
 
 
 async def test_whoever_sends_anything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
