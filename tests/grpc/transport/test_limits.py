@@ -22,7 +22,7 @@ from hyperframe.frame import (
 )
 
 from a2a_host.bindings.grpc.transport import call as call_module
-from a2a_host.bindings.grpc.transport import connection as connection_module
+from a2a_host.bindings.grpc.transport import keep_alive as keep_alive_module
 from a2a_host.bindings.grpc.transport.messages import Inbox, UploadRoom
 from a2a_host.bindings.grpc.transport.patience import FloodError, Patience
 from tests.grpc.transport.conftest import Site, serving
@@ -165,7 +165,7 @@ async def test_a_request_that_stands_still_is_given_up(monkeypatch: pytest.Monke
 
 
 async def test_whoever_does_not_answer_a_ping_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(keep_alive_module, "ANSWER_SECONDS", 0.2)
     async with serving(keep_alive=0.05) as site, site.connect() as silent, site.connect() as alive:
         silent.send(silent.request(path="/test/Gate"), b"")
         silent.write()
@@ -181,7 +181,7 @@ async def test_whoever_does_not_answer_a_ping_is_gone(monkeypatch: pytest.Monkey
 
 def test_whoever_answered_while_the_process_stood_still_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the loop of the gRPC process, which has to read before it looks at the time."""
-    monkeypatch.setattr(connection_module, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(keep_alive_module, "ANSWER_SECONDS", 0.2)
 
     async def stand_still() -> None:
         async with serving(keep_alive=0.05) as site, site.connect() as raw:
@@ -194,7 +194,7 @@ def test_whoever_answered_while_the_process_stood_still_is_there(monkeypatch: py
 
 
 async def test_whoever_sends_anything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(keep_alive_module, "ANSWER_SECONDS", 0.2)
     async with serving(keep_alive=0.05) as site, site.connect() as raw:
         for _ in range(3):
             await raw.frame(PingFrame)  # which is not answered

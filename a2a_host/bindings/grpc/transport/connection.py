@@ -26,6 +26,7 @@ from h2.exceptions import ProtocolError
 
 from a2a_host.bindings.grpc.transport.call import HEAD, Method, ServerCall
 from a2a_host.bindings.grpc.transport.http2 import CONNECTION_WINDOW, Http2
+from a2a_host.bindings.grpc.transport.keep_alive import KeepAlive
 from a2a_host.bindings.grpc.transport.messages import Inbox
 from a2a_host.bindings.grpc.transport.metadata import Fields, MalformedError
 from a2a_host.bindings.grpc.transport.patience import FloodError, Patience
@@ -33,8 +34,6 @@ from a2a_host.bindings.grpc.transport.request import NotGrpcError, Request, read
 from a2a_host.bindings.grpc.transport.sending import Sender
 from a2a_host.bindings.grpc.transport.status import StatusError, trailers
 
-ANSWER_SECONDS = 20.0
-"""How long a peer may take to answer a ping, and to read what it was sent last."""
 _CREDIT = CONNECTION_WINDOW // 2  # bytes that are taken in before the peer is told
 _ALIVE = b"are you?"
 _DRAINED = b"drained?"
@@ -68,6 +67,7 @@ class Connection(asyncio.Protocol):
     """A connection and its calls."""
 
     sender: Sender
+    _keep_alive: KeepAlive
     _transport: asyncio.Transport
 
     def __init__(self, server: Owner) -> None:
@@ -80,9 +80,6 @@ class Connection(asyncio.Protocol):
         self._taken_in = 0
         self._drained = False  # No call begins any more.
         self._closing = False
-        self._heard = False  # since the peer was last asked whether it is there
-        self._unread = 0  # bytes that it had not taken then
-        self._timer: asyncio.TimerHandle | None = None
 
     # asyncio.Protocol
 
@@ -90,20 +87,20 @@ class Connection(asyncio.Protocol):
         """Greet the peer."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
         self.sender = Sender(self._http2, self._transport, self._patience)
+        self._keep_alive = KeepAlive(self._transport, self._server.keep_alive, self._ask)
         self._server.add(self)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() != "h2":
             self._transport.abort()
             return
         self.peer = str(transport.get_extra_info("peername"))
-        self._timer = self.loop.call_later(self._server.keep_alive, self._ask)
         self.sender.flush_soon()
 
     def data_received(self, data: bytes) -> None:
         """Take in frames."""
         if self._closing:
             return
-        self._heard = True
+        self._keep_alive.heard = True
         try:
             for event in self._http2.receive_data(data):
                 handle = _HANDLERS.get(type(event))
@@ -131,8 +128,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Its calls have lost their callers."""
         self._closing = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._keep_alive.stop()
         self._leave_calls()
         self._server.discard(self)
 
@@ -171,7 +167,7 @@ class Connection(asyncio.Protocol):
         self._leave_calls()
         self.sender.flush()
         self._transport.close()
-        self._set_timer(ANSWER_SECONDS, self._transport.abort)
+        self._keep_alive.cut_later()
 
     # Frames
 
@@ -241,7 +237,7 @@ class Connection(asyncio.Protocol):
     def _ping_answered(self, event: PingAckReceived) -> None:
         self._patience.spend()
         if event.ping_data == _ALIVE:
-            self._set_timer(self._server.keep_alive, self._ask)
+            self._keep_alive.answered()
         elif event.ping_data == _DRAINED and not self._drained:
             self.sender.go_away(self._http2.highest_inbound_stream_id)
             self._finish()
@@ -257,29 +253,13 @@ class Connection(asyncio.Protocol):
         else:
             self.close()
 
-    # Time
-
     def _ask(self) -> None:
         """Every `keep_alive` seconds: whether the peer is there, and whether its requests come on."""
         now = self.loop.time()
         for call in list(self.calls.values()):
             call.look(now)
-        self._heard, self._unread = False, self._transport.get_write_buffer_size()
         self._http2.ping(_ALIVE)
         self.sender.flush_soon()
-        self._set_timer(ANSWER_SECONDS, self._judge)
-
-    def _judge(self) -> None:
-        """No answer came. A slow line may hold it back, but something moves on it."""
-        if self._heard or self._transport.get_write_buffer_size() < self._unread:
-            self._ask()
-        else:
-            self._transport.abort()
-
-    def _set_timer(self, seconds: float, do: Callable[[], None]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.loop.call_later(seconds, do)
 
     def _finish(self) -> None:
         """Close once the open calls have ended."""
