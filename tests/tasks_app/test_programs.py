@@ -87,6 +87,7 @@ class Play:
         self.tasks: list[str] = []
         self.sent: list[tuple[str, str, str]] = []
         self.watching: list[asyncio.Task[list[dict[str, Any]]]] = []
+        self._beating = asyncio.Lock()
 
     async def make(self, move: tuple[str, int, int, list[Any], str]) -> None:
         """One move. A refusal is an answer like any other."""
@@ -127,8 +128,9 @@ class Play:
         )
         await sweep(self.world.hosts[host])
         await sweep(self.world.hosts[host])
-        for each in self.world.hosts:
-            await beat(each)
+        async with self._beating:  # A process has one heartbeat, and that one connection.
+            for each in self.world.hosts:
+                await beat(each)
 
     def _watch(self, stream: TaskStream) -> None:
         self.watching.append(asyncio.create_task(watch(stream)))
