@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 4_000_000
+ENOUGH_ROWS = 8
+"""So many do not wait for more that the same turn of the loop may bring: the database works on them meanwhile."""
 _CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
 _LOOK_SECONDS = 0.25
@@ -56,6 +58,7 @@ class Journal:
         self._published = published
         self._waiting: deque[Write] = deque()
         self._busy = False  # whether a batch is under way, or about to be
+        self._sent = False  # whether it is under way
         self._link: Link | None = None
         self._backend = ""  # of the connection that was opened last
         self._trouble: Trouble | None = None
@@ -101,6 +104,8 @@ class Journal:
                 self._busy = True
                 self._quiet.clear()
                 self._loop.call_soon(self._write)  # with what else comes in this turn of the loop
+            elif not self._sent and len(self._waiting) >= ENOUGH_ROWS:
+                self._write()
         return write.done
 
     async def _connect(self) -> Link:
@@ -121,6 +126,8 @@ class Journal:
 
     def _write(self) -> None:
         """Send the next batch, in callbacks: for one write, tasks would cost as much as the database."""
+        if self._sent:
+            return
         if not self._waiting:
             if self._trouble is not None:
                 self._trouble.forget()
@@ -129,6 +136,7 @@ class Journal:
             self._quiet.set()
             return
         batch = self._take()
+        self._sent = True
         try:
             self._connected().ask(*prepare(self._origin, batch), partial(self._written, batch))
         except Exception as error:
@@ -138,6 +146,7 @@ class Journal:
         if isinstance(ids, Exception):
             self._failed.set_result((batch, ids))
             return
+        self._sent = False
         try:
             self._end_trouble()
             self._answer(batch, ids)
@@ -170,6 +179,7 @@ class Journal:
             batch, error = await self._failed
             self._failed = self._loop.create_future()
             await self._mend(batch, error)
+            self._sent = False
             self._write()
 
     async def _mend(self, batch: list[Write], error: Exception) -> None:

@@ -12,7 +12,7 @@ from protocol.errors import InternalError
 from protocol.states import TaskState
 from tasks_app.journal import Acceptance, AuditLine
 from tasks_app.journal.leases import LEASE, RING_AGAIN
-from tasks_app.journal.writer import BATCH_ROWS
+from tasks_app.journal.writer import BATCH_ROWS, ENOUGH_ROWS
 from tests.tasks_app.world import ALICE, World
 from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry
 
@@ -24,10 +24,20 @@ async def transactions(world: World, table: str = "task") -> int:
 
 
 async def test_what_waits_is_written_in_one_statement(world: World, desk: Desk, agent: AgentEntry) -> None:
+    """The first do not wait for all."""
     writes = [creation(agent.id) for _ in range(100)]
     assert await desk.submit(*writes) == [True] * 100
+    assert await transactions(world) == 2
+    assert await transactions(world, "message") == 2
+    assert desk.published == [writes[:ENOUGH_ROWS], writes[ENOUGH_ROWS:]]
+
+
+async def test_what_comes_at_one_moment_is_written_in_one_statement(
+    world: World, desk: Desk, agent: AgentEntry
+) -> None:
+    writes = [creation(agent.id) for _ in range(ENOUGH_ROWS)]
+    assert await desk.submit(*writes) == [True] * ENOUGH_ROWS
     assert await transactions(world) == 1
-    assert await transactions(world, "message") == 1
     assert desk.published == [writes]
 
 
@@ -47,7 +57,7 @@ async def test_a_batch_has_a_limit(world: World, desk: Desk, agent: AgentEntry) 
     writes = [creation(agent.id) for _ in range(2 * BATCH_ROWS + 1)]
     assert await desk.submit(*writes) == [True] * len(writes)
     assert await transactions(world) == 3
-    assert [len(batch) for batch in desk.published] == [BATCH_ROWS, BATCH_ROWS, 1]
+    assert [len(batch) for batch in desk.published] == [ENOUGH_ROWS, BATCH_ROWS, BATCH_ROWS + 1 - ENOUGH_ROWS]
     assert [w for batch in desk.published for w in batch] == writes
 
 
