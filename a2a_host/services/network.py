@@ -21,7 +21,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises ServiceError when it is taken or not to be had.
     """
     with _explained(host, port, "PORT"):
-        listener = _bind(host, port)
+        listener = _bind(host, port, socket.SO_REUSEADDR)
         listener.listen(_BACKLOG)
     return listener
 
@@ -32,7 +32,7 @@ def reserve(host: str, port: int) -> socket.socket:
     Raises ServiceError when it is taken or not to be had.
     """
     with _explained(host, port, "GRPC_PORT"):
-        holder = _bind(host, port)
+        holder = _bind(host, port, socket.SO_REUSEADDR)
     # Bound alone, and only now shared: a second host that tries the same finds the address taken.
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -42,15 +42,16 @@ def reserve(host: str, port: int) -> socket.socket:
 def join(host: str, port: int) -> socket.socket:
     """A bound socket at an address that is reserved, or that nobody has. Raises ServiceError."""
     with _explained(host, port, "GRPC_PORT"):
-        return _bind(host, port, socket.SO_REUSEPORT)
+        return _bind(host, port, socket.SO_REUSEADDR, socket.SO_REUSEPORT)
 
 
-def _bind(host: str, port: int, option: int = socket.SO_REUSEADDR) -> socket.socket:
+def _bind(host: str, port: int, *options: int) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     bound = socket.socket(family, kind, protocol)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, option, 1)
+        for option in options:
+            bound.setsockopt(socket.SOL_SOCKET, option, 1)
         bound.bind(address)
     except OSError:
         bound.close()

@@ -57,6 +57,20 @@ def test_a_reserved_address_is_for_those_who_share_it() -> None:
     reserve("127.0.0.1", port).close()
 
 
+def test_an_address_is_free_again_while_the_connections_of_its_server_fade() -> None:
+    """Who hangs up first has to remember the connection for a minute."""
+    with reserve("127.0.0.1", 0) as holder:
+        port = holder.getsockname()[1]
+        with join("127.0.0.1", port) as server:
+            server.listen()
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+                server.accept()[0].close()
+                assert client.recv(1) == b""
+    with reserve("127.0.0.1", port), join("127.0.0.1", port) as server:
+        server.listen()
+        assert accepts("127.0.0.1", port, timeout=5)
+
+
 def test_an_address_of_another_machine_is_one_line() -> None:
     with pytest.raises(ServiceError) as caught:
         listen("192.0.2.1", 8000)
