@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 4_000_000
-ENOUGH_ROWS = 8
+ENOUGH_ROWS = 16
 """So many do not wait for more that the same turn of the loop may bring: the database works on them meanwhile."""
 _CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
