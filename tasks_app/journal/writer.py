@@ -146,13 +146,13 @@ class Journal:
         if isinstance(ids, Exception):
             self._failed.set_result((batch, ids))
             return
-        self._sent = False
         try:
             self._end_trouble()
             self._answer(batch, ids)
         except Exception as error:
             self._failed.set_exception(error)
         else:
+            self._sent = False
             self._loop.call_soon(self._write)  # with what those say who go on now
 
     def _take(self) -> list[Write]:
