@@ -26,11 +26,15 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
 
-def _port(name: str, default: int, lowest: int = 1) -> int:
+def _number(name: str, default: int, lowest: int, highest: int) -> int:
     value = env.str(name, default=str(default))
-    if not value.isdecimal() or not lowest <= int(value) < 65536:
-        raise ImproperlyConfigured(f"{name} must be a number from {lowest} to 65535, got {value}")
+    if not (value.isascii() and value.isdecimal()) or not lowest <= int(value) <= highest:
+        raise ImproperlyConfigured(f"{name} must be a number from {lowest} to {highest}, got {value}")
     return int(value)
+
+
+def _port(name: str, default: int, lowest: int = 1) -> int:
+    return _number(name, default, lowest, 65535)
 
 
 def _port_or_off(name: str, default: int) -> int:
@@ -59,9 +63,7 @@ def _networks(name: str, default: list[str]) -> list[ipaddress.IPv4Network | ipa
 # --- where it runs -------------------------------------------------------------------------
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = _port("PORT", 8000)
-WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)  # They share PORT.
-if not 1 <= WEB_PROCESSES <= 64:
-    raise ImproperlyConfigured(f"WEB_PROCESSES must be a number from 1 to 64, got {WEB_PROCESSES}")
+WEB_PROCESSES = _number("WEB_PROCESSES", 1, lowest=1, highest=64)  # They share PORT.
 GRPC_PORT = _port_or_off("GRPC_PORT", 50051)
 if GRPC_PORT == PORT:
     raise ImproperlyConfigured(f"PORT and GRPC_PORT must differ, both are {PORT}")
@@ -108,11 +110,11 @@ KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
 LEASE_SECONDS = _seconds("LEASE_SECONDS", 8.0)
 # How long runs may go on in a process that was told to stop. Everything has ended about four seconds later.
 SHUTDOWN_GRACE_SECONDS = _seconds("SHUTDOWN_GRACE_SECONDS", 3.0)
+# How long a process that answers callers polls for a commit instead of sleeping until it comes.
+BUSY_POLL_MICROSECONDS = _number("BUSY_POLL_MICROSECONDS", 1000, lowest=0, highest=100_000)
 # Deleting what is kept no longer: so many tasks at most in one transaction, a pause after each (in seconds), and how
 # often the worker looks for more.
-RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)
-if RETENTION_BATCH < 1:
-    raise ImproperlyConfigured(f"RETENTION_BATCH must be a number of tasks above 0, got {RETENTION_BATCH}")
+RETENTION_BATCH = _number("RETENTION_BATCH", 500, lowest=1, highest=100_000)
 RETENTION_PAUSE = _seconds("RETENTION_PAUSE", 0.1)
 RETENTION_SECONDS = _seconds("RETENTION_SECONDS", 300.0)
 
@@ -209,9 +211,7 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "home"
 
 # --- big content: parts of messages and artifacts that are kept in files -------------------------
-STORED_PART_BYTES = env.int("STORED_PART_BYTES", default=256 * 1024)
-if STORED_PART_BYTES < 1024:
-    raise ImproperlyConfigured(f"STORED_PART_BYTES must be at least 1024, got {STORED_PART_BYTES}")
+STORED_PART_BYTES = _number("STORED_PART_BYTES", 256 * 1024, lowest=1024, highest=2**31 - 1)
 # How long the signed URL of a file is good for.
 FILE_URL_SECONDS = _seconds("FILE_URL_SECONDS", 3600.0)
 STORAGES = {

@@ -31,6 +31,7 @@ from tasks_app.execution.lasting import Lasting
 from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.journal import Change, Journal
+from tasks_app.journal.busy_poll import BusyPoll, processors
 from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL, request_cancels
 from tasks_app.journal.preparing import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
@@ -84,7 +85,7 @@ class Host:
         self.store = Store(dsn)
         self.refreshing = Refreshing(self.registry, self.store)
         self.hub = Hub(self.store, self.origin)
-        self.journal = Journal(dsn, self.origin, self._published)
+        self.journal = Journal(dsn, self.origin, self._published, BusyPoll(_busy_poll_seconds(role)))
         self.listener = Listener(dsn, self._caught_up)
         self.doorbell = Doorbell()
         self.outbound = OutboundRules.from_settings()
@@ -250,6 +251,11 @@ class Host:
                 await flush_last_used(self.registry)
             except Exception as error:
                 logger.warning("The use of API keys was not noted: %s", type(error).__name__)
+
+
+def _busy_poll_seconds(role: str) -> float:
+    """A worker leaves the processor to agents; with a single one, waiting would keep the database from answering."""
+    return settings.BUSY_POLL_MICROSECONDS / 1e6 if role != "worker" and processors() >= 2 else 0.0
 
 
 def may_see(record: TaskRecord, agent_id: int, owner: str) -> bool:

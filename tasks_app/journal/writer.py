@@ -23,6 +23,7 @@ import psycopg
 
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import outcome, statement
+from tasks_app.journal.busy_poll import BusyPoll
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.preparing import prepare
 from tasks_app.journal.trouble import Trouble, leaves_outcome_open
@@ -33,8 +34,9 @@ logger = logging.getLogger(__name__)
 
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 4_000_000
-ENOUGH_ROWS = 16
-"""So many do not wait for more that the same turn of the loop may bring: the database works on them meanwhile."""
+ENOUGH_ROWS = 8
+"""So many wait neither for more that the same turn of the loop may bring, nor until the batch before them is answered:
+the database works on them meanwhile."""
 _CREATION_PATIENCE = 5.0  # seconds without a write after which a new task is refused, not kept waiting
 _RETRY_SECONDS = 0.25
 _LOOK_SECONDS = 0.25
@@ -50,12 +52,16 @@ Write = Creation | Change
 
 
 class Journal:
-    """One writer for one process and event loop. `origin` names the process in notifications."""
+    """One writer for one process and event loop. `origin` names the process in notifications, `busy_poll` waits for
+    the answers of the database."""
 
-    def __init__(self, dsn: str, origin: str, published: Callable[[Sequence[Write]], None]) -> None:
+    def __init__(
+        self, dsn: str, origin: str, published: Callable[[Sequence[Write]], None], busy_poll: BusyPoll
+    ) -> None:
         self._dsn = dsn
         self._origin = origin
         self._published = published
+        self._busy_poll = busy_poll
         self._waiting: deque[Write] = deque()
         self._busy = False  # whether a batch is under way, or about to be
         self._sent = False  # whether it is under way
@@ -139,19 +145,26 @@ class Journal:
         self._sent = True
         try:
             self._connected().ask(*prepare(self._origin, batch), partial(self._written, batch))
+            self._busy_poll.begin()
         except Exception as error:
             self._written(batch, error)
 
     def _written(self, batch: list[Write], ids: Sequence[str | None] | Exception) -> None:
+        self._busy_poll.end()
         if isinstance(ids, Exception):
             self._failed.set_result((batch, ids))
             return
+        self._end_trouble()
+        at_once = len(self._waiting) >= ENOUGH_ROWS
+        if at_once:
+            self._sent = False
+            self._write()
         try:
-            self._end_trouble()
             self._answer(batch, ids)
         except Exception as error:
             self._failed.set_exception(error)
-        else:
+            return
+        if not at_once:
             self._sent = False
             self._loop.call_soon(self._write)  # with what those say who go on now
 

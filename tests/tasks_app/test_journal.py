@@ -13,8 +13,8 @@ from protocol.states import TaskState
 from tasks_app.journal import Acceptance, AuditLine
 from tasks_app.journal.leases import LEASE, RING_AGAIN
 from tasks_app.journal.writer import BATCH_ROWS, ENOUGH_ROWS
-from tests.tasks_app.world import ALICE, World
-from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry
+from tests.tasks_app.world import ALICE, World, soon
+from tests.tasks_app.writes import START, WORKER, Desk, change, creation, entry, open_desk
 
 
 async def transactions(world: World, table: str = "task") -> int:
@@ -39,6 +39,19 @@ async def test_what_comes_at_one_moment_is_written_in_one_statement(
     assert await desk.submit(*writes) == [True] * ENOUGH_ROWS
     assert await transactions(world) == 1
     assert desk.published == [writes]
+
+
+async def test_many_that_wait_are_sent_before_the_answers_to_those_before_them(world: World, agent: AgentEntry) -> None:
+    """What those say who are answered comes too late for the next statement, unless only few wait for that."""
+    for waiting, batches in ((ENOUGH_ROWS, [ENOUGH_ROWS, ENOUGH_ROWS, 1]), (2, [ENOUGH_ROWS, 2 + 1])):
+        async with open_desk(world.dsn) as desk:
+            answer = creation(agent.id)
+            writes = [creation(agent.id) for _ in range(ENOUGH_ROWS + waiting)]
+            told = desk.journal.submit(writes[0])
+            told.add_done_callback(lambda _, desk=desk, answer=answer: desk.journal.submit(answer))
+            assert await desk.submit(*writes[1:]) == [True] * (len(writes) - 1)
+            await soon(answer.done)
+        assert [len(batch) for batch in desk.published] == batches
 
 
 async def test_creations_and_changes_share_a_statement(world: World, desk: Desk, agent: AgentEntry) -> None:
