@@ -1,9 +1,10 @@
 """The statement that writes a batch: set-based, so 256 tasks cost one round trip and one commit.
 
-Every array parameter is a column; the one write of a calm host has a statement with plain values, which costs the
-database a fifth less. A data-modifying CTE returns the rows that it really changed, and events, messages and
-acceptances are inserted only for those, and only they are counted; so one loser (a stale version, a repeated message)
-leaves its neighbours alone. The statement is its own transaction: the NOTIFY goes out with the commit or not at all.
+Every array parameter is a column; the one write of a calm host has a statement with plain values and without joins,
+which costs the database a fifth less. A data-modifying CTE returns the rows that it really changed, and events,
+messages and acceptances are inserted only for those, and only they are counted; so one loser (a stale version, a
+repeated message) leaves its neighbours alone. The statement is its own transaction: the NOTIFY goes out with the
+commit or not at all.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ creation AS (
         CASE WHEN worker IS NOT NULL THEN created_at END,
         least(now() + CASE WHEN worker IS NULL THEN {ring} ELSE {lease} END, deadline_at),
         deadline_at, parent_id, dialect, request, metadata, {configured}, {stored}
-    FROM creation WHERE digest IS NULL OR id IN (SELECT task_id FROM fresh)
+    FROM creation WHERE digest IS NULL OR {fresh}
     RETURNING id, agent_id, owner
 ), first_message AS (
     INSERT INTO tasks_app_message (task_id, position, message_id, role, body, search, created_at)
-    SELECT c.id, 1, c.message_id, 1, c.body, c.search, c.created_at FROM creation c JOIN created USING (id)
+    SELECT c.id, 1, c.message_id, 1, c.body, c.search, c.created_at FROM creation c {of_created}
 )"""
 
 # Leases are made by the clock of the database alone. A process gives them to itself only: another one that is given a
@@ -77,7 +78,7 @@ change AS (
 ), logged AS (
     INSERT INTO tasks_app_event (task_id, seq, kind, body, metadata, artifact_id, append, last_chunk, attempt,
         created_at)
-    SELECT e.* FROM {events} JOIN changed ON changed.id = e.task_id
+    SELECT e.* FROM {events} {of_changed}
 )"""
 
 _SPEAK = """
@@ -205,6 +206,17 @@ _NAMED = {
 _CHECKS = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
         AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))
         AND (t.lease_until < now() OR t.id NOT IN (SELECT task_id FROM unheld))"""
+# Which rows of a batch are those of a write that was won; a write by itself was won or not.
+_IF_WON_OF_BATCH = {
+    "fresh": "id IN (SELECT task_id FROM fresh)",
+    "of_created": "JOIN created USING (id)",
+    "of_changed": "JOIN changed ON changed.id = e.task_id",
+}
+_IF_WON_OF_ONE = {
+    "fresh": "EXISTS (SELECT FROM fresh)",
+    "of_created": "WHERE EXISTS (SELECT FROM created)",
+    "of_changed": "WHERE EXISTS (SELECT FROM changed)",
+}
 _TIMES = {
     "lease": f"interval '{LEASE.total_seconds()} s'",
     "ring": f"interval '{RING_AGAIN.total_seconds()} s'",
@@ -229,12 +241,12 @@ EVENTS_OF_ONE = 4
 def _of_batch(parts: Sequence[str]) -> str:
     tables = {name: rows.of_arrays() for name, rows in _TABLES.items()}
     moves = "\n    UNION ALL ".join(_MOVES[part] for part in parts if part in _MOVES)
-    return _statement(parts, tables, _SUM.format(moves=moves))
+    return _statement(parts, tables | _IF_WON_OF_BATCH, _SUM.format(moves=moves))
 
 
 def _of_one(part: str, events: int = 0) -> str:
     tables = {name: rows.of_values(events if name == "events" else 1) for name, rows in _TABLES.items()}
-    return _statement([part], tables, _MOVES[part])
+    return _statement([part], tables | _IF_WON_OF_ONE, _MOVES[part])
 
 
 def _statement(parts: Sequence[str], tables: Mapping[str, str], moves: str) -> str:

@@ -100,6 +100,10 @@ def test_a_new_table_may_have_what_it_likes() -> None:
             migrations.RunSQL("CREATE UNIQUE INDEX x ON tasks_app_thing (name)"),
             "runs SQL that locks a table: CREATE UNIQUE INDEX",
         ),
+        (
+            migrations.RunSQL("CREATE OR REPLACE TRIGGER x AFTER INSERT ON tasks_app_thing EXECUTE FUNCTION y()"),
+            "runs SQL that locks a table: CREATE OR REPLACE TRIGGER",
+        ),
     ],
 )
 def test_what_would_stop_old_code(operation: Any, finding: str) -> None:
@@ -109,6 +113,12 @@ def test_what_would_stop_old_code(operation: Any, finding: str) -> None:
 def test_a_column_that_may_be_null_no_longer() -> None:
     freed = check(altered(null=True), altered())
     assert freed == ["column thing.name may be null no longer: what old code writes would be refused"]
+
+
+def test_a_trigger_may_be_replaced_without_much_waiting() -> None:
+    replaced = "SET LOCAL lock_timeout = '1s'; CREATE OR REPLACE TRIGGER x AFTER INSERT ON t EXECUTE FUNCTION y();"
+    assert check(migrations.RunSQL(replaced)) == []
+    assert check(migrations.RunSQL(replaced + "LOCK TABLE t")) == ["runs SQL that locks a table: LOCK TABLE"]
 
 
 def test_a_second_step_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
