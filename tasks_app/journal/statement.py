@@ -30,7 +30,7 @@ PUSH_MARK = "+"
 """Before the id of a task that was changed and has push configs, beside the id alone."""
 
 _CREATE = """
-creation AS (
+creation AS {once}(
     SELECT * FROM {creations}
 ), fresh AS (
     INSERT INTO tasks_app_receipt (agent_id, owner, message_id, task_id, digest, created_at)
@@ -54,7 +54,7 @@ creation AS (
 # Leases are made by the clock of the database alone. A process gives them to itself only: another one that is given a
 # task here keeps the lease that its own heartbeat extends.
 _CHANGE = """
-change AS (
+change AS {once}(
     SELECT * FROM {changes}
 ), changed AS (
     UPDATE tasks_app_task t SET state = i.state, status = i.status, status_at = i.status_at, metadata = i.metadata,
@@ -206,13 +206,16 @@ _NAMED = {
 _CHECKS = f""" AND NOT EXISTS (SELECT FROM config k WHERE k.task_id = t.id
         AND NOT tasks_app_push_room(k.task_id, k.config_id, {CONFIGS_MAX}))
         AND (t.lease_until < now() OR t.id NOT IN (SELECT task_id FROM unheld))"""
-# Which rows of a batch are those of a write that was won; a write by itself was won or not.
-_IF_WON_OF_BATCH = {
+# Which rows of a batch are those of a write that was won; a write by itself was won or not, and its values may stand
+# wherever they are used.
+_OF_BATCH = {
+    "once": "",
     "fresh": "id IN (SELECT task_id FROM fresh)",
     "of_created": "JOIN created USING (id)",
     "of_changed": "JOIN changed ON changed.id = e.task_id",
 }
-_IF_WON_OF_ONE = {
+_OF_ONE = {
+    "once": "NOT MATERIALIZED ",
     "fresh": "EXISTS (SELECT FROM fresh)",
     "of_created": "WHERE EXISTS (SELECT FROM created)",
     "of_changed": "WHERE EXISTS (SELECT FROM changed)",
@@ -241,12 +244,12 @@ EVENTS_OF_ONE = 4
 def _of_batch(parts: Sequence[str]) -> str:
     tables = {name: rows.of_arrays() for name, rows in _TABLES.items()}
     moves = "\n    UNION ALL ".join(_MOVES[part] for part in parts if part in _MOVES)
-    return _statement(parts, tables | _IF_WON_OF_BATCH, _SUM.format(moves=moves))
+    return _statement(parts, tables | _OF_BATCH, _SUM.format(moves=moves))
 
 
 def _of_one(part: str, events: int = 0) -> str:
     tables = {name: rows.of_values(events if name == "events" else 1) for name, rows in _TABLES.items()}
-    return _statement([part], tables | _IF_WON_OF_ONE, _MOVES[part])
+    return _statement([part], tables | _OF_ONE, _MOVES[part])
 
 
 def _statement(parts: Sequence[str], tables: Mapping[str, str], moves: str) -> str:
