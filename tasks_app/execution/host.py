@@ -31,13 +31,13 @@ from tasks_app.execution.lasting import Lasting
 from tasks_app.execution.turn import task_of
 from tasks_app.execution.waiting import ANSWER_CHANNEL, Waits
 from tasks_app.journal import Change, Journal
-from tasks_app.journal.busy_poll import BusyPoll, processors
 from tasks_app.journal.leases import CONTROL_CHANNEL, QUEUE_CHANNEL, request_cancels
 from tasks_app.journal.preparing import CHANNEL as EVENTS_CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.live.hub import Hub
 from tasks_app.live.listener import Listener
 from tasks_app.live.refreshing import Refreshing
+from tasks_app.tables.busy_poll import processors
 from tasks_app.tables.database import database_dsn
 from tasks_app.tables.record import TaskRecord
 from tasks_app.tables.store import Store
@@ -78,14 +78,15 @@ class Host:
 
     def __init__(self, role: str, behaviours: Callable[[Host], Behaviours]) -> None:
         dsn = database_dsn()
+        poll_seconds = _busy_poll_seconds(role)
         self.role = role
         self.origin = f"{role}-{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
         self.lasting = Lasting()
         self.registry = Registry(runs=role)
-        self.store = Store(dsn)
+        self.store = Store(dsn, poll_seconds)
         self.refreshing = Refreshing(self.registry, self.store)
         self.hub = Hub(self.store, self.origin)
-        self.journal = Journal(dsn, self.origin, self._published, BusyPoll(_busy_poll_seconds(role)))
+        self.journal = Journal(dsn, self.origin, self._published, poll_seconds)
         self.listener = Listener(dsn, self._caught_up)
         self.doorbell = Doorbell()
         self.outbound = OutboundRules.from_settings()

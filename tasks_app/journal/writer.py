@@ -23,7 +23,6 @@ import psycopg
 
 from protocol.errors import A2AError, InternalError, UnavailableError
 from tasks_app.journal import outcome, statement
-from tasks_app.journal.busy_poll import BusyPoll
 from tasks_app.journal.changes import Change, Creation
 from tasks_app.journal.preparing import prepare
 from tasks_app.journal.trouble import Trouble, leaves_outcome_open
@@ -52,16 +51,16 @@ Write = Creation | Change
 
 
 class Journal:
-    """One writer for one process and event loop. `origin` names the process in notifications, `busy_poll` waits for
-    the answers of the database."""
+    """One writer for one process and event loop. `origin` names the process in notifications. For `poll_seconds` at
+    most it polls for a commit instead of sleeping."""
 
     def __init__(
-        self, dsn: str, origin: str, published: Callable[[Sequence[Write]], None], busy_poll: BusyPoll
+        self, dsn: str, origin: str, published: Callable[[Sequence[Write]], None], poll_seconds: float = 0
     ) -> None:
         self._dsn = dsn
         self._origin = origin
         self._published = published
-        self._busy_poll = busy_poll
+        self._poll_seconds = poll_seconds
         self._waiting: deque[Write] = deque()
         self._busy = False  # whether a batch is under way, or about to be
         self._sent = False  # whether it is under way
@@ -115,7 +114,7 @@ class Journal:
         return write.done
 
     async def _connect(self) -> Link:
-        link = await Link.open(self._dsn, _STATEMENTS)
+        link = await Link.open(self._dsn, _STATEMENTS, poll_seconds=self._poll_seconds)
         try:
             await link.execute(_UNLIMITED, [])
             await link.execute(_COUNTING, [])
@@ -145,12 +144,10 @@ class Journal:
         self._sent = True
         try:
             self._connected().ask(*prepare(self._origin, batch), partial(self._written, batch))
-            self._busy_poll.begin()
         except Exception as error:
             self._written(batch, error)
 
     def _written(self, batch: list[Write], ids: Sequence[str | None] | Exception) -> None:
-        self._busy_poll.end()
         if isinstance(ids, Exception):
             self._failed.set_result((batch, ids))
             return

@@ -17,6 +17,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
+from tasks_app.tables.busy_poll import BusyPoll
+
 Notified = Callable[[str, str], None]
 Answered = Callable[[Sequence[str | None] | Exception], None]
 _Waiter = Callable[[list[PGresult] | Exception], None]
@@ -27,17 +29,21 @@ class NotSentError(psycopg.OperationalError):
 
 
 class Link:
-    """One statement at a time. `notified` is called with channel and payload of each notification.
+    """One statement at a time. `notified` is called with channel and payload of each notification. For `poll_seconds`
+    at most the loop polls for an answer instead of sleeping until it comes.
 
     `broken` is done when the connection is lost.
     """
 
-    def __init__(self, connection: psycopg.AsyncConnection, notified: Notified | None = None) -> None:
+    def __init__(
+        self, connection: psycopg.AsyncConnection, notified: Notified | None = None, poll_seconds: float = 0
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connection = connection
         self._pgconn: PGconn = connection.pgconn
         self._socket = self._pgconn.socket
         self._notified = notified
+        self._busy_poll = BusyPoll(poll_seconds)
         self._waiter: _Waiter | None = None
         self._results: list[PGresult] = []
         self.broken: asyncio.Future[None] = self._loop.create_future()
@@ -45,13 +51,18 @@ class Link:
 
     @classmethod
     async def open(
-        cls, dsn: str, statements: Mapping[str, str], notified: Notified | None = None, listen: Sequence[str] = ()
+        cls,
+        dsn: str,
+        statements: Mapping[str, str],
+        notified: Notified | None = None,
+        listen: Sequence[str] = (),
+        poll_seconds: float = 0,
     ) -> Link:
         """Connect, prepare statements by name, listen to channels. Raises psycopg.OperationalError."""
         connection = await psycopg.AsyncConnection.connect(dsn, autocommit=True)
         for name, sql in statements.items():
             await connection.execute(f"PREPARE {name} AS {sql}")
-        link = cls(connection, notified)
+        link = cls(connection, notified, poll_seconds)
         for channel in listen:
             await link.command(f"LISTEN {channel}")
         return link
@@ -106,6 +117,7 @@ class Link:
         send()
         self._flush()
         self._waiter = waiter
+        self._busy_poll.begin()
 
     def _flush(self) -> None:
         if self._pgconn.flush():
@@ -153,6 +165,7 @@ class Link:
             return
 
     def _tell(self, outcome: list[PGresult] | Exception) -> None:
+        self._busy_poll.end()
         waiter, self._waiter = self._waiter, None
         if waiter is not None:
             waiter(outcome)

@@ -25,8 +25,9 @@ _STATEMENTS = {_LOAD: f"{full_tasks()} WHERE t.id = ANY($1::text[])"}
 class Loader:
     """One connection of its own, opened when it is first needed and again when it breaks."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, poll_seconds: float) -> None:
         self._dsn = dsn
+        self._poll_seconds = poll_seconds
         self._link: Link | None = None
         self._reads = Together(self._read)
 
@@ -45,7 +46,7 @@ class Loader:
         while True:
             try:
                 if self._link is None:
-                    self._link = await Link.open(self._dsn, _STATEMENTS)
+                    self._link = await Link.open(self._dsn, _STATEMENTS, poll_seconds=self._poll_seconds)
                 return {row[0]: full_record(row) for row in await self._link.fetch(_LOAD, [array(map(text, ids))])}
             except psycopg.Error as error:
                 await self._drop_link()

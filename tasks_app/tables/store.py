@@ -46,13 +46,14 @@ class Page(NamedTuple):
 
 
 class Store:
-    """Reads for one process and event loop, over a small pool."""
+    """Reads for one process and event loop, over a small pool. For `poll_seconds` at most it polls for a task instead
+    of sleeping until it comes."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, poll_seconds: float = 0) -> None:
         self.pool = AsyncConnectionPool(
             dsn, min_size=1, max_size=6, open=False, kwargs={"autocommit": True, "prepare_threshold": 0}
         )
-        self._loader = Loader(dsn)
+        self._loader = Loader(dsn, poll_seconds)
         self._single_rows = Together(partial(self.load_many, history=False, artifacts=False))
 
     async def start(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks_app.journal.busy_poll import BusyPoll, _quotas, processors
+from tasks_app.tables.busy_poll import BusyPoll, _quotas, processors
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from agents.registry import AgentEntry
 from protocol.errors import UnavailableError
 from protocol.states import TaskState
 from tasks_app.journal import Creation, Journal
-from tasks_app.journal.busy_poll import BusyPoll
 from tasks_app.journal.writer import BATCH_ROWS, ENOUGH_ROWS, Write
 from tests.tasks_app.world import World, soon
 from tests.tasks_app.writes import EAR, WORKER, Desk, change, creation, open_desk, open_ear
@@ -47,7 +46,7 @@ async def test_nothing_is_told_before_it_is_stored(world: World, agent: AgentEnt
         def published(writes: Sequence[Write]) -> None:
             note("published")
 
-        journal = Journal(world.dsn, "web-1", published, BusyPoll(0))
+        journal = Journal(world.dsn, "web-1", published)
         await journal.start()
         try:
             new = creation(agent.id)

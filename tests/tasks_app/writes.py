@@ -14,7 +14,6 @@ from protocol.ids import new_id
 from protocol.states import TaskState
 from protocol.timestamps import print_timestamp
 from tasks_app.journal import Acceptance, Change, Creation, Journal
-from tasks_app.journal.busy_poll import BusyPoll
 from tasks_app.journal.preparing import CHANNEL
 from tasks_app.journal.writer import Write
 from tasks_app.tables.record import Event, EventKind, HistoryEntry, initial_status
@@ -31,7 +30,7 @@ class Desk:
 
     def __init__(self, dsn: str, origin: str = WORKER) -> None:
         self.published: list[list[Write]] = []
-        self.journal = Journal(dsn, origin, lambda writes: self.published.append(list(writes)), BusyPoll(0))
+        self.journal = Journal(dsn, origin, lambda writes: self.published.append(list(writes)))
 
     async def submit(self, *writes: Write) -> list[bool | BaseException]:
         """Hand in writes at one moment; their outcomes."""
