@@ -19,6 +19,7 @@ MAX_STREAMS = 1000
 """Calls at a time on one connection."""
 MAX_HEADER_LIST = 32 * 1024
 """Bytes of the fields of a call."""
+_FEW_STREAMS = 128
 STREAM_WINDOW = 1024 * 1024
 """Bytes of one call that may be under way to this process."""
 CONNECTION_WINDOW = 4 * STREAM_WINDOW
@@ -57,6 +58,13 @@ class Http2(H2Connection):
         self.encoder = PlainEncoder()
         self.initiate_connection()
         self.increment_flow_control_window(CONNECTION_WINDOW - _DEFAULT_WINDOW)
+
+    @property
+    def open_inbound_streams(self) -> int:
+        """At least so many. h2 looks at every stream for each request, to count those that are open and to forget the
+        others; here only when there are many, so that it takes a call of many less time."""
+        known = len(self.streams)
+        return known if known < _FEW_STREAMS else super().open_inbound_streams
 
     def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
         """h2 would take and send nothing more. A client that goes away waits for its open calls (RFC 9113 §6.8)."""
