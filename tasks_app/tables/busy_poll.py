@@ -1,8 +1,9 @@
 """Busy polling: the event loop looks for the answer of the database again and again instead of sleeping until it comes.
 
-A processor without work sleeps, and to wake it takes some 50 µs on a virtual machine, twice in each write of a lone
-caller: measured, a SendMessage is answered a tenth earlier without. It costs no more processor time than the database
-takes for the write, gives way to whoever else wants the processor, and is left out where there is one processor only.
+A processor without work sleeps, and to wake it takes some 50 µs on a virtual machine, in each write of a lone caller:
+measured, a SendMessage is answered a tenth earlier where the loop stays awake. That costs no more processor time than
+the database takes for the write, gives way to whoever else wants the processor, and is left out where there is one
+processor only.
 """
 
 from __future__ import annotations
