@@ -110,7 +110,7 @@ KEEP_ALIVE_SECONDS = _seconds("KEEP_ALIVE_SECONDS", 15.0)
 LEASE_SECONDS = _seconds("LEASE_SECONDS", 8.0)
 # How long runs may go on in a process that was told to stop. Everything has ended about four seconds later.
 SHUTDOWN_GRACE_SECONDS = _seconds("SHUTDOWN_GRACE_SECONDS", 3.0)
-# How long a process that answers callers polls for a commit instead of sleeping until it comes.
+# How long a process that answers callers polls for the database instead of sleeping until it answers.
 BUSY_POLL_MICROSECONDS = _number("BUSY_POLL_MICROSECONDS", 1000, lowest=0, highest=100_000)
 # Deleting what is kept no longer: so many tasks at most in one transaction, a pause after each (in seconds), and how
 # often the worker looks for more.

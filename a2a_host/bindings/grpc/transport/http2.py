@@ -19,7 +19,6 @@ MAX_STREAMS = 1000
 """Calls at a time on one connection."""
 MAX_HEADER_LIST = 32 * 1024
 """Bytes of the fields of a call."""
-_FEW_STREAMS = 128
 STREAM_WINDOW = 1024 * 1024
 """Bytes of one call that may be under way to this process."""
 CONNECTION_WINDOW = 4 * STREAM_WINDOW
@@ -38,6 +37,7 @@ _SETTINGS = {
     SettingCodes.MAX_HEADER_LIST_SIZE: MAX_HEADER_LIST,
     SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
 }
+_FEW_STREAMS = 128  # of a connection, those among them that have ended and are not forgotten yet
 _DEFAULT_WINDOW = 65535
 _FRAME = Struct(">HBBBL")
 _END_HEADERS = 4
